@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 from random import Random
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,13 +15,14 @@ torch = pytest.importorskip("torch", minversion="2.4")
 pytest.importorskip("triton")
 
 import tokfold  # noqa: E402
+from chart_gpu.cuda_samples import on_cpu  # noqa: E402
 from chart_gpu.device_samples import DEVICE, INTERPRETED, needs_device, some_grammar, times  # noqa: E402
 from chart_gpu.test_lexer import random_text, vocabulary_of  # noqa: E402
 from strategies.engine import compiled_with  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
 from tokfold._history import begin, stop_token_ids, vocab_size  # noqa: E402
-from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, memory, text  # noqa: E402
+from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, charts, memory, text  # noqa: E402
 
 pytestmark = needs_device
 TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
@@ -344,6 +347,44 @@ def test_memory_serves_one_text_after_another():
     assert answers(other) == answers(Matcher(compiled, stop_token_ids=[8]))
 
 
+def launched_again(own, masks, state) -> SimpleNamespace:
+    """Stands for a graph where there are none."""
+    return SimpleNamespace(replay=lambda: own._read_and_write(masks, state))
+
+
+@pytest.mark.skipif(not INTERPRETED, reason="a GPU has graphs of its own")
+def test_letters_are_read_in_the_graph_of_a_mask(monkeypatch):
+    """By kernels in CUDA: letters of any number, also none, in one launch with the mask."""
+    module = on_cpu(monkeypatch)
+    monkeypatch.setattr(text, "Charts", functools.partial(charts.Charts, kernel="cuda"))
+    monkeypatch.setattr(memory.TextMemory, "_has_graphs", True)
+    monkeypatch.setattr(memory.TextMemory, "_captured", launched_again)
+    for module_of_it in (memory, text):
+        monkeypatch.setattr(module_of_it, "AT_ONCE", 4)
+    first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
+    random, alone = Random(5), 0
+    for _ in range(24):
+        kind = random.random()
+        if kind < 0.6:
+            allowed = [token for token in range(13) if _takes(second, token)]
+            token = random.choice(allowed)
+            assert first.accept_token(token) == second.accept_token(token) is True
+        elif kind < 0.8:
+            count = random.randint(0, second.num_steps)
+            first.rollback(count)
+            second.rollback(count)
+        else:
+            assert first.accept_bytes(b"abc" * 3) == second.accept_bytes(b"abc" * 3)
+        before = len(module.launched)
+        if not second.is_terminated and random.random() < 0.7:
+            assert row_of(first) == row_of(second)
+            launches = [name for name, _ in module.launched[before:]]
+            alone += sum(name.startswith("read_rows") for name in launches) == 1
+            assert first._text._memory._waiting == []
+    assert alone > 5
+    assert answers(first) == answers(second)
+
+
 def test_memory_that_is_kept_is_bounded(monkeypatch):
     first = pair_of(tokfold.Grammar.from_ebnf('root ::= "a" root | "b"'))[0]
     device, compiled = first.device, first.compiled
@@ -362,9 +403,7 @@ def test_a_token_of_the_last_mask_is_read_without_a_look(monkeypatch):
     first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
     looks = []
     original = memory.TextMemory._reported
-    monkeypatch.setattr(
-        memory.TextMemory, "_reported", lambda m, n: looks.append(n) or original(m, n)
-    )
+    monkeypatch.setattr(memory.TextMemory, "_reported", lambda m: looks.append(m) or original(m))
     first.device_bitmask()
     for token in (1, 0, 2, 4, 5, 7, 6, 10, 3):
         looks.clear()
@@ -390,10 +429,17 @@ def test_a_call_that_is_interrupted_changes_nothing(monkeypatch):
         assert matcher.accept_bytes(b"b")
     with monkeypatch.context() as patch:
 
-        def interrupted(_: object, count: int) -> None:
+        def interrupted(_: object) -> None:
             raise KeyboardInterrupt
 
         patch.setattr(memory.TextMemory, "_reported", interrupted)
         with pytest.raises(KeyboardInterrupt):
             first.accept_bytes(b"a")
+    assert answers(first) == answers(second)
+    for matcher in (first, second):
+        assert matcher.accept_token(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(memory.TextMemory, "_has_read", interrupted)  # after the launches
+        with pytest.raises(KeyboardInterrupt):
+            first.device_bitmask()
     assert answers(first) == answers(second)

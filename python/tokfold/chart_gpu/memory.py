@@ -1,4 +1,8 @@
-"""What a text has on a device, and what the host sees of it: one copy there, one back."""
+"""What a text has on a device, and what the host sees of it: one copy there, one back.
+
+Letters that need no answer wait on the host. With kernels in CUDA the graph of the next token mask
+copies them to the device, reads them, writes the mask and copies it back: one launch, one wait.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold.chart_gpu.charts import Charts
+from tokfold.chart_gpu.charts import Charts, idle
 from tokfold.chart_gpu.device import on_device
 from tokfold.chart_gpu.masks import WORDS, TokenMasks
 from tokfold.chart_gpu.reading import Words
@@ -21,7 +25,7 @@ from tokfold.vocabulary import Vocabulary
 __all__ = ["AT_ONCE", "Report", "TextMemory", "idle_one"]
 
 AT_ONCE = 256
-"""Letters that are read in one launch."""
+"""Letters that wait on the host at most, and are read in one launch."""
 
 MOST_MASKS = 64
 """Token trees that a text has on the device at once: over terminals each state of the lexer has
@@ -56,7 +60,7 @@ class _Here:
     Attributes:
         masks: by the token tree of the state.
         rows: how many rows were written with them.
-        graph: the launches of a row as one.
+        graph: the launches of a row as one, those that read letters before it and copies included.
     """
 
     masks: TokenMasks
@@ -67,7 +71,8 @@ class _Here:
 class TextMemory:
     """A chart of one row, and its token masks, of one text after another.
 
-    Each answer is one copy into pinned memory, which is waited for. What gives none is queued only.
+    Each answer is one copy into pinned memory, which is waited for. What gives none is queued only,
+    and letters are launched with the next answer.
 
     Attributes:
         charts: the chart.
@@ -106,7 +111,12 @@ class TextMemory:
         self._seen: Words = self._heard.numpy()
         self._given = torch.zeros((1, AT_ONCE), dtype=torch.int32, pin_memory=pinned)
         self._given_letters: Words = self._given.numpy()[0]
+        self._given_start = torch.zeros(1, dtype=torch.int32, pin_memory=pinned)
+        self._start: Words = self._given_start.numpy()
         self._behind: Any = None  # the stream that has work which was not waited for
+        self._is_leaving = False  # whether letters are on their way to the device
+        self._read = 0  # letters of the text that the device has, whatever else it has behind them
+        self._waiting: list[int] = []  # letters behind them that wait
 
     def is_for(
         self, vocabulary: Vocabulary, classes: TokenClasses | None, stops: frozenset[int]
@@ -128,23 +138,49 @@ class TextMemory:
         if self._behind is not None:
             self._behind.synchronize()
             self._behind = None
+        self._is_leaving = False
 
     # ------------------------------------------------------------------------- the chart
 
     def cut_(self, length: int) -> None:
-        """Go back to so many letters."""
-        self._enter()
-        self.charts.lengths.fill_(length)
+        """Go back to so many letters; the next launch says so to the device."""
+        del self._waiting[max(0, length - self._read) :]
+        self._read = min(length, self._read)
 
     def read_(self, letters: list[int]) -> None:
         """Read letters, as far as they are taken; :data:`AT_ONCE` at most."""
-        self._wait()  # those given before may not have left
+        if len(self._waiting) + len(letters) > AT_ONCE:
+            self._launch()
+        self._waiting += letters
+
+    def _launch(self) -> None:
+        """Have the letters read that wait."""
+        self._give()
+        self._send(len(self._waiting))
+        self._has_read()
+
+    def _give(self) -> None:
+        """Put where the device finds it what waits, what ends it, and where it stands."""
+        if self._is_leaving:  # what was given before
+            self._wait()
         self._enter()
-        count = len(letters)
-        self._given_letters[:count] = letters
-        there = self._letters[:, :count]
-        there.copy_(self._given[:, :count], non_blocking=True)
-        self.charts.read_(there)
+        self._is_leaving = True
+        count = len(self._waiting)
+        self._start[0] = self._read
+        self._given_letters[:count] = self._waiting
+        self._given_letters[count : count + 1] = idle
+
+    def _send(self, count: int) -> None:
+        """Launch the reading of what was given: so many letters, or all before the idle one."""
+        self.charts.lengths.copy_(self._given_start, non_blocking=True)
+        if count:
+            there = self._letters[:, :count]
+            there.copy_(self._given[:, :count], non_blocking=True)
+            self.charts.read_(there)
+
+    def _has_read(self) -> None:
+        """What was sent is there. Whoever is interrupted before this sends it again."""
+        self._read, self._waiting = self._read + len(self._waiting), []
 
     def grow(self, columns: int, ahead: int, nodes: int) -> None:
         """Make room."""
@@ -154,26 +190,29 @@ class TextMemory:
         self.charts = charts
         self.masks.clear()
 
-    def fork(self, idle: TextMemory | None) -> TextMemory:
+    def fork(self, free: TextMemory | None) -> TextMemory:
         """The same text in memory of its own: in that which is idle, if it has room."""
-        self._enter()
+        self._launch()
         own = self.charts
-        if idle is not None and _has_room(idle.charts, own):
-            idle._enter()
-            idle.charts.take_(own)
+        if free is not None and _has_room(free.charts, own):
+            free._enter()
+            free.charts.take_(own)
+            free._waiting = []
         else:
             columns = own.with_columns(own.columns)
-            idle = TextMemory(columns, self._vocabulary, self._classes, self._stops)
+            free = TextMemory(columns, self._vocabulary, self._classes, self._stops)
+        free._read = self._read
         self._wait()  # the two may go on in different streams
-        return idle
+        return free
 
     # ------------------------------------------------------------------------- answers
 
     def report(self) -> Report:
         """Where the text stands."""
-        self._enter()
+        self._launch()
         self._settle(self._none, None)
-        return self._reported(self._head)
+        self._copy_back(self._head)
+        return self._reported()
 
     def fill(
         self, state: int, tree: TokenTree | None, to: torch.Tensor | None
@@ -201,24 +240,46 @@ class TextMemory:
                 del self.masks[next(iter(self.masks))]
             here = _Here(TokenMasks(self.charts, tree))
         self.masks[state] = here
-        if here.graph is None and here.rows >= EAGER_ROWS and self._device.type == "cuda":
+        if here.graph is None and here.rows >= EAGER_ROWS and self._has_graphs:
             here.graph = self._captured(here.masks, state)
         here.rows += 1
         if here.graph is None:
+            self._launch()
             self._write(here.masks, state)
+        elif self._reads_in_graphs:
+            self._give()
+            here.graph.replay()
+            self._has_read()
         else:
+            self._launch()
             here.graph.replay()
         if to is not None:
             to.copy_(self.row)
-        report = self._reported(len(self._heard))
+        report = self._reported()
         here.masks.refuse(int(self._seen[2]))
         return report, self._seen[self._head :]
 
+    @property
+    def _has_graphs(self) -> bool:
+        return self._device.type == "cuda"
+
+    @property
+    def _reads_in_graphs(self) -> bool:
+        """Whether graphs have the letters too: kernels in Triton are a launch for each letter."""
+        return self.charts.kernel == "cuda"
+
+    def _read_and_write(self, masks: TokenMasks, state: int) -> None:
+        """Launch all that a graph has: letters go there and are read, and a row comes back."""
+        if self._reads_in_graphs:
+            self._send(AT_ONCE)
+        self._write(masks, state)
+
     def _write(self, masks: TokenMasks, state: int) -> None:
-        """Launch what writes a row."""
+        """Launch what writes a row, and copies it back."""
         masks.fill_()
         masks.unfold_(self.row)
         self._settle(masks.missing, state)
+        self._copy_back(len(self._heard))
 
     def _settle(self, missing: torch.Tensor, state: int | None) -> None:
         """Launch what writes a report, and has the stop tokens of this text in its row, if any."""
@@ -242,9 +303,12 @@ class TextMemory:
             BLOCK=WORDS,
         )
 
-    def _reported(self, words: int) -> Report:
-        """Copy the first words of the device's report to the host, and wait."""
+    def _copy_back(self, words: int) -> None:
+        """Copy the first words of the device's report to the host."""
         self._heard[:words].copy_(self._told[:words], non_blocking=True)
+
+    def _reported(self) -> Report:
+        """What was copied to the host; waits for it."""
         self._wait()
         length, is_complete = self._seen[:2].tolist()
         letter_words = self.charts.tables.letter_words
@@ -263,7 +327,7 @@ class TextMemory:
         with torch.cuda.stream(beside):
             graph.capture_begin(capture_error_mode="thread_local")  # other threads go on
             try:
-                self._write(masks, state)
+                self._read_and_write(masks, state)
             finally:
                 graph.capture_end()
         here.wait_stream(beside)
