@@ -140,73 +140,68 @@ __device__ __forceinline__ Index first_node_of(const Chart &chart)
     return (Index)chart.rows * (chart.columns + 1);
 }
 
-// A warp takes what is fresh of one right in one quad: 128 places at most. A lane has a pair, a quad
-// of its left child's columns, and where lanes are left, a slice of the places. There is an item for
-// each word: the first of a quad takes all of it, and leaves nothing to the others.
+// A warp takes what is fresh of one right in one word: 32 places at most. A lane has a pair, a quad
+// of its left child's columns, and where lanes are left, a slice of the places.
 template <bool TREE, typename Item>
 __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own, const Text &text,
                                      unsigned int item, Item *next, int *queued)
 {
     const Word all = 0xffffffffu;
     const int lane = threadIdx.x & 31;
-    const int right = item >> chart.item_bits;
-    const int at = item & ((1u << chart.item_bits) - 1) & ~3u;
+    const int right = item >> chart.item_bits, at = item & ((1u << chart.item_bits) - 1);
     Word places = 0;
-    if (lane < 4)
-        places = atomicExch(&own.fresh[right * chart.pitch + at + lane], 0u);
+    if (lane == 0)
+        places = atomicExch(&own.fresh[right * chart.pitch + at], 0u);
     const int first = own.starts[right], last = own.starts[right + 1];
-    if (!__any_sync(all, places != 0))
-        return;
-    // What begins before a place of this quad lies in quads up to it.
+    places = __shfl_sync(all, places, 0);
+    // What begins before place 32 * at + 31 lies in quads up to this one.
     const int quads = (at >> 2) + 1, for_quads = lanes_for(quads), many = 1 << for_quads;
     const int for_pairs = min(lanes_for(last - first), 5 - for_quads);
     const int for_slices = min(5 - for_quads - for_pairs, 3), slices = 1 << for_slices;
     const int slice = lane >> for_quads & (slices - 1);
-    // A slice has words, or half of one; lanes of no pair, of which there are some where slices are
-    // as many as they may be, have nothing.
+    const Word every = slices == 1 ? all : slices == 2 ? 0x55555555u
+                       : slices == 4 ? 0x11111111u : 0x01010101u;
+    places &= every << slice;
+    // Lanes of no pair: there are more than pairs where slices are as many as they may be.
     const int own_pair = first + (lane >> (for_quads + for_slices));
-    const Word every = own_pair - first >= 1 << for_pairs ? 0u
-                       : slices < 8 ? all : 0x55555555u << (slice >> 2);
+    if (own_pair - first >= 1 << for_pairs)
+        places = 0;
     // Unsigned numbers of 32 bits: an address is then one instruction.
-    const unsigned int column_bytes = chart.column_words * sizeof(Word);
+    const unsigned int column_bytes = chart.column_words * sizeof(Word), first_place = 32 * at;
     const char *columns = (const char *)text.columns;
     const char *node_columns = (const char *)chart.ended + first_node_of(chart) * column_bytes;
     for (int base = 0; base < quads; base += many) {
         const int quad = base + (lane & (many - 1));
         for (int pair = own_pair; pair - own_pair < last - first; pair += 1 << for_pairs) {
-            const bool is_there = pair < last && quad < quads;
-            const int left = is_there ? own.pairs[pair] & 0xffff : 0;
+            Word rest = 0;
+            int left = 0;
+            if (pair < last && quad < quads) {
+                left = own.pairs[pair] & 0xffff;
+                rest = places & own.ending[left * chart.pitch + at];
+            }
+            if (!__any_sync(all, rest != 0))
+                continue;
             Quad ends = {};
             const Index offset = (left * chart.width + 4 * quad) * (Index)sizeof(Word);
             const char *here = columns + offset, *node_here = node_columns + offset;
-            for (int turn = 0; turn < 4; turn += slices) {
-                const int own_word = turn + (slice & 3);
-                Word rest = __shfl_sync(all, places, own_word) & every;
-                rest &= is_there ? own.ending[left * chart.pitch + at + own_word] : 0u;
-                const unsigned int first_place = 32 * (at + own_word);
-                unsigned int place = 0;
-                while (rest) {
-                    // Four at a time, so that four loads are under way; the last one over and over.
-                    Quad found[4];
+            unsigned int place = 0;
+            while (rest) {
+                // Four at a time, so that four loads are under way; the last one over and over.
+                Quad found[4];
 #pragma unroll
-                    for (int i = 0; i < 4; ++i) {
-                        place = rest ? first_place + __ffs(rest) - 1 : place;
-                        rest &= rest - 1;
-                        const bool is_node = TREE && (int)place > text.base;
-                        const unsigned int number =
-                            is_node ? own.path[place - text.base - 1] : place;
-                        const unsigned long long before =
-                            (unsigned long long)number * column_bytes;
-                        found[i] = load((is_node ? node_here : here) + before);
-                    }
-#pragma unroll
-                    for (int word = 0; word < 4; ++word)
-                        ends.words[word] |= found[0].words[word] | found[1].words[word]
-                                            | found[2].words[word] | found[3].words[word];
+                for (int i = 0; i < 4; ++i) {
+                    place = rest ? first_place + __ffs(rest) - 1 : place;
+                    rest &= rest - 1;
+                    const bool is_node = TREE && (int)place > text.base;
+                    const unsigned int number = is_node ? own.path[place - text.base - 1] : place;
+                    const unsigned long long before = (unsigned long long)number * column_bytes;
+                    found[i] = load((is_node ? node_here : here) + before);
                 }
+#pragma unroll
+                for (int word = 0; word < 4; ++word)
+                    ends.words[word] |= found[0].words[word] | found[1].words[word]
+                                        | found[2].words[word] | found[3].words[word];
             }
-            if (!__any_sync(all, ends.any()))
-                continue;
             for (int step = 1; step < slices; step *= 2)
 #pragma unroll
                 for (int word = 0; word < 4; ++word)
