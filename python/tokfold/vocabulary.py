@@ -257,8 +257,8 @@ class Vocabulary(metaclass=Named):
     ) -> Vocabulary:
         """Copy with other stop tokens, special tokens or size; ``None`` keeps what is.
 
-        A token that was a stop token and is none any more becomes a special token, unless
-        ``special_token_ids`` is given.
+        The bytes of the tokens are shared. A token that was a stop token and is none any more
+        becomes a special token, unless ``special_token_ids`` is given.
 
         Args:
             size: only larger than now, for padding.
@@ -271,8 +271,20 @@ class Vocabulary(metaclass=Named):
         """
         stop = self._stop if stop_token_ids is None else stop_token_ids
         special = {*self._special, *self._stop} if special_token_ids is None else special_token_ids
-        total = len(self) if size is None else size
-        return Vocabulary(self.token_bytes, stop, special, total, name=self._name, kind=self._kind)
+        total = len(self) if size is None else checked_size(size)
+        more = total - len(self)
+        if more < 0:
+            raise VocabularyError(
+                f"size {total} is less than the {len(self)} ids there are: no id can be left out"
+            )
+        return Vocabulary._from_parts(
+            self._blob,
+            np.pad(self._offsets, (0, more), "edge") if more else self._offsets,
+            checked_ids(stop, total, "stop_token_ids"),
+            checked_ids(special, total, "special_token_ids"),
+            self._name,
+            self._kind,
+        )
 
     def __len__(self) -> int:
         """Return the number of ids, padding included: the width of a bitmask row."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass
 
 import pytest
+from support.processes import DEADLINE_S
 
 pytest.importorskip("tokfold._core")
 
@@ -97,6 +99,22 @@ class TestDeadlines:
         other = Settings.from_environment()
         assert other != one
         assert len({one, other}) == 2
+
+
+def test_the_first_structural_tag_finds_all_made(monkeypatch):
+    """The second reading of the vocabulary is made before a request asks for it."""
+    monkeypatch.setattr(module, "Limits", tokfold.Limits)
+    tokens = [*(bytes([byte]) for byte in range(256)), b"<tool>", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[257], special_token_ids=[256])
+    grammars = tokfold._serving.Grammars(vocabulary, Settings(classes="never"))
+    thread = grammars.prepare()
+    thread.join(DEADLINE_S)
+    assert not thread.is_alive()
+    monkeypatch.delattr(tokfold._serving.Grammars, "compiler")  # none is made from here on
+    tag = {"type": "tag", "begin": "<tool>", "content": {"type": "any_text"}, "end": "."}
+    request = json.dumps({"type": "structural_tag", "format": tag})
+    compiled = grammars.tags.compile_structural_tag(request)
+    assert tokfold.Matcher(compiled).accept_token(256)
 
 
 def test_compilers_have_them(monkeypatch):

@@ -155,6 +155,7 @@ class TestIdentity:
         vocabulary = make(name="n")
         assert vocabulary.replace() == vocabulary
         assert vocabulary.replace(special_token_ids=()).special_token_ids == ()
+        assert vocabulary.replace(special_token_ids=())._blob is vocabulary._blob  # no copy
         moved = vocabulary.replace(stop_token_ids=[0], size=20)
         assert (moved.stop_token_ids, moved.special_token_ids) == ((0,), (6, 7))
         assert (len(moved), moved.name) == (20, "n")

@@ -14,11 +14,14 @@ from tokfold._tags.markers import ignore_markers
 from tokfold.compiler import GrammarCompiler
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokfoldError
+from tokfold.grammar import Grammar
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Grammars", "grammars_of", "vocabulary_of"]
 
 logger = logging.getLogger("tokfold")
+
+_ANY_TAG = '{"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}'
 
 _FIRST_SAVE = 16
 """Grammars compiled before the pool is saved; then after four times as many, and so on."""
@@ -58,7 +61,7 @@ class Grammars:
 
     Two readings of one vocabulary: in ``text``, special tokens are never text, so that no JSON
     string holds one; in ``tags``, they are text, so that a structural tag can have them as its
-    markers. The second compiler is made when first needed.
+    markers. The second compiler is made when first needed, or by :meth:`prepare`.
 
     Safe between threads.
     """
@@ -94,6 +97,23 @@ class Grammars:
                 ignore_markers(self.vocabulary)
                 self._tags = self.compiler(vocabulary) if special else self.text
             return self._tags
+
+    def prepare(self) -> threading.Thread:
+        """Make in a thread what the first structural tag would wait for, some 0.1 s.
+
+        Returns:
+            The thread, which has begun.
+        """
+
+        def work() -> None:
+            try:
+                Grammar.from_structural_tag(_ANY_TAG, vocabulary=self.tags.vocabulary)
+            except TokfoldError as error:  # the first request says so
+                logger.debug("no structural tag was prepared: %s", error)
+
+        thread = threading.Thread(target=work, name="tokfold-tags", daemon=True)
+        thread.start()
+        return thread
 
     def made(self, compile: Callable[[], CompiledGrammar]) -> CompiledGrammar:
         """Compile, and save the pool now and then: servers seldom end in peace."""

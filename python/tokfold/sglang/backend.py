@@ -237,6 +237,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         vocabulary = vocabulary_of(tokenizer, vocab_size, eos_token_ids)
         settings = Settings.from_environment()
         self.grammars = grammars_of(vocabulary, settings)
+        self.grammars.prepare()
         self._last_resort = _last_resort(vocabulary)
         self._framing: GrammarCompiler | None = None
         serving = _serving(server_args)

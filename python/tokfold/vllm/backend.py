@@ -119,6 +119,7 @@ class TokfoldBackend(StructuredOutputBackend):
         vocabulary = vocabulary_of(tokenizer, vocab_size)
         settings = Settings.from_environment()
         self.grammars: Grammars | None = grammars_of(vocabulary, settings)
+        self.grammars.prepare()
         self.ends_in_time = settings.end_in_time
         # Objects that do not say otherwise are closed, as with vLLM's own back ends.
         self._json: dict[str, Any] = {"additional_properties": False}
