@@ -23,7 +23,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
     VocabularyError,
 )
-from tokfold.matcher import NO_END, Matcher, _count
+from tokfold.matcher import NO_BUDGET, NO_END, Matcher
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
@@ -95,7 +95,9 @@ def _store(compiled: object) -> MaskStore | None:
     return compiled if isinstance(compiled, MaskStore) else None
 
 
-def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "") -> RowMatcher:
+def begin(
+    compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "", prefer_end: int = 0
+) -> RowMatcher:
     """A matcher behind a prefix, of whichever engine, that may take so many tokens from there.
 
     Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
@@ -105,8 +107,11 @@ def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = ""
     """
     if not isinstance(prefix, str):
         raise ArgumentTypeError(f"prefix must be a str, not {type(prefix).__name__}")
+    if prefer_end and max_tokens is None:
+        raise ValueError(NO_BUDGET)
     is_counted = isinstance(compiled, CompiledGrammar)
-    matcher = _begin(compiled, None if prefix and is_counted else max_tokens)
+    is_later = bool(prefix) and is_counted
+    matcher = _begin(compiled, *((None, 0) if is_later else (max_tokens, prefer_end)))
     if not prefix:
         return matcher
     if not isinstance(matcher, ByteReader):
@@ -125,16 +130,16 @@ def begin(compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = ""
             f"no text of the grammar begins with the prefix {prefix!r}: byte {read + 1} of "
             f"{len(data)} cannot be; pass what of the prompt belongs to the text, or none of it"
         )
-    if max_tokens is not None and isinstance(matcher, Matcher):
-        matcher._core.limit_tokens(_count(max_tokens, "max_tokens"))
+    if isinstance(matcher, Matcher):
+        matcher._limit_tokens(max_tokens, prefer_end)
     return matcher
 
 
-def _begin(compiled: AnyCompiled, max_tokens: int | None) -> RowMatcher:
+def _begin(compiled: AnyCompiled, max_tokens: int | None, prefer_end: int) -> RowMatcher:
     if isinstance(compiled, CompiledGrammar):
-        if not compiled.vocabulary.stop_token_ids:
-            return _EndlessMatcher(compiled, max_tokens=max_tokens)
-        return Matcher(compiled, max_tokens=max_tokens)
+        has_end = bool(compiled.vocabulary.stop_token_ids)
+        kind = Matcher if has_end else _EndlessMatcher
+        return kind(compiled, max_tokens=max_tokens, prefer_end=prefer_end)
     store = _store(compiled)
     if max_tokens is not None:
         reader = "XGrammar" if store is None else "a mask store"
@@ -255,10 +260,11 @@ class Sequence:
         on_error: OnError = "raise",
         max_tokens: int | None = None,
         prefix: str = "",
+        prefer_end: int = 0,
     ) -> None:
-        if max_tokens is not None or prefix:
-            begin(compiled, max_tokens, prefix)  # refuses now what the first call would
-        self._compiled, self._max_tokens, self._prefix = compiled, max_tokens, prefix
+        self._compiled, self._beginning = compiled, (max_tokens, prefix, prefer_end)
+        if self._beginning != (None, "", 0):
+            begin(compiled, *self._beginning)  # refuses now what the first call would
         self._on_error = on_error
         self._stops = stop_token_ids(compiled)
         self._vocab_size = vocab_size(compiled)
@@ -322,10 +328,7 @@ class Sequence:
                     "processor of its own. If this is the prompt of a new generation, call reset() "
                     "before it."
                 )
-            self._matcher, self._accepted = (
-                begin(self._compiled, self._max_tokens, self._prefix),
-                [],
-            )
+            self._matcher, self._accepted = begin(self._compiled, *self._beginning), []
             self._prompt_length = len(found)
             self.failure = None
         self._seen = found

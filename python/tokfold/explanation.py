@@ -90,7 +90,13 @@ class Explained(Protocol):
     def tokens_left(self) -> int | None:
         """The tokens that the text may still take; None for no bound."""
 
-    def fill_bitmask(self, bitmask: npt.NDArray[np.int32]) -> bool:
+    @property
+    def prefer_end(self) -> int:
+        """How many of the last tokens begin nothing new."""
+
+    def fill_bitmask(
+        self, bitmask: npt.NDArray[np.int32], *, tokens_left: int | None = None
+    ) -> bool:
         """Write which tokens may come next."""
 
     @classmethod
@@ -118,11 +124,8 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
         reason = f"the grammar names the stop token that ends the text here: one of {ends}"
     elif is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
-    elif not allowed and _is_late(matcher, token_id):
-        reason = (
-            "the text can be completed after it, but not in time: "
-            f"{matcher.tokens_left} tokens are left, and it is one of them"
-        )
+    elif not allowed and (why := _why_late(matcher, token_id)):
+        reason = f"the text can be completed after it, but {why}"
     elif allowed and (not is_text or read < len(token)):
         reason = "it is taken whole, by its id, and the text can be completed after it"
     elif not is_text:
@@ -146,16 +149,28 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
     )
 
 
-def _is_late(matcher: Explained, token_id: int) -> bool:
-    """Whether nothing but the tokens left stands against a token that is not allowed."""
-    if matcher.tokens_left is None:
-        return False
-    timeless = matcher.from_state(
+def _why_late(matcher: Explained, token_id: int) -> str:
+    """What of the budget stands against a token; empty where it is something else."""
+    left = matcher.tokens_left
+    if left is None:
+        return ""
+    free = matcher.from_state(
         matcher.compiled, matcher.state, stop_token_ids=matcher.stop_token_ids
     )
-    bitmask = allocate_bitmask(1, len(matcher.compiled.vocabulary))
-    timeless.fill_bitmask(bitmask)
-    return bool(bitmask[0, token_id // 32] >> token_id % 32 & 1)
+
+    def allows(tokens_left: int | None) -> bool:
+        bitmask = allocate_bitmask(1, len(matcher.compiled.vocabulary))
+        free.fill_bitmask(bitmask, tokens_left=tokens_left)
+        return bool(bitmask[0, token_id // 32] >> token_id % 32 & 1)
+
+    if not allows(None):
+        return ""
+    if left <= matcher.prefer_end and allows(left):
+        return (
+            f"it takes the text further from its end, which none of the last {matcher.prefer_end} "
+            f"tokens does: {left} are left"
+        )
+    return f"not in time: {left} tokens are left, and it is one of them"
 
 
 def place_in_schema(

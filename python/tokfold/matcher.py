@@ -30,6 +30,7 @@ MAX_CLOSING_TOKENS = 4_096
 _ANY_NUMBER = 2**32 - 1
 """Of tokens: more than a text can have."""
 
+NO_BUDGET = "prefer_end counts the last tokens of max_tokens: pass that too"
 NO_END = (
     "the mask is empty: the text is complete and nothing can follow it, but nothing can end it "
     "either, since the vocabulary has no stop token. Give it one, Vocabulary(..., "
@@ -83,6 +84,7 @@ class Matcher(metaclass=Named):
         stop_token_ids: Sequence[int] | None = None,
         terminate_without_stop_token: bool | None = None,
         max_tokens: int | None = None,
+        prefer_end: int = 0,
     ) -> None:
         """Begin a text.
 
@@ -97,13 +99,17 @@ class Matcher(metaclass=Named):
             max_tokens: the tokens that the text may take, the stop token counted: a token is
                 allowed exactly when the text can still be completed with those that are left.
                 Bytes read with :meth:`accept_bytes` are no tokens. ``None`` is no bound.
+            prefer_end: how many of the last of these tokens begin nothing new: none is allowed
+                after which the text needs more tokens to its end than before. What has begun, as
+                a string, may go on.
 
         Raises:
             VocabularyError: a stop token is outside the vocabulary.
             TokenBudgetError: even the shortest text takes more than ``max_tokens``.
             UnsupportedGrammarError: ``max_tokens`` where only charts read the grammar, or members
                 come in any order.
-            ValueError: ``max_tokens`` is negative.
+            ValueError: ``max_tokens`` or ``prefer_end`` is negative, or ``prefer_end`` has no
+                ``max_tokens`` to count from.
         """
         if not isinstance(compiled, CompiledGrammar):
             raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
@@ -116,8 +122,15 @@ class Matcher(metaclass=Named):
         when_complete = _ends_itself(compiled, terminate_without_stop_token)
         self._has_no_end = not has_stops and not when_complete
         self._core = _core.Matcher(compiled._core, stop_ids=stops, when_complete=when_complete)
+        self._limit_tokens(max_tokens, prefer_end)
+
+    def _limit_tokens(self, max_tokens: int | None, prefer_end: int) -> None:
+        """The budget of the text, from its first step on."""
         if max_tokens is not None:
-            self._core.limit_tokens(_count(max_tokens, "max_tokens"))
+            most, last = _count(max_tokens, "max_tokens"), _count(prefer_end, "prefer_end")
+            self._core.limit_tokens(most, last)
+        elif prefer_end:
+            raise ValueError(NO_BUDGET)
 
     @staticmethod
     def _id(compiled: CompiledGrammar, token_id: int) -> int:
@@ -375,6 +388,11 @@ class Matcher(metaclass=Named):
         return self._core.steps()
 
     @property
+    def prefer_end(self) -> int:
+        """How many of the last tokens of the budget begin nothing new; 0 for none."""
+        return self._core.prefer_end()
+
+    @property
     def tokens_left(self) -> int | None:
         """The tokens that the text may still take, the stop token counted; None without a bound."""
         return self._core.tokens_left()
@@ -550,10 +568,11 @@ class Matcher(metaclass=Named):
 
     def _allow_tokens(self, left: int | None) -> None:
         """Allow so many tokens more, or any number. Errors as for ``max_tokens``."""
-        self._core.limit_tokens(_ANY_NUMBER)
+        last = self._core.prefer_end()
+        self._core.limit_tokens(_ANY_NUMBER, last)
         if left is not None:
             read = _ANY_NUMBER - (self._core.tokens_left() or 0)
-            self._core.limit_tokens(read + left)
+            self._core.limit_tokens(read + left, last)
 
     def _tokens_to_end(self, enough: int = 0) -> int | None:
         """The fewest tokens that end the text, the stop token counted, or ``enough`` if these do.
@@ -612,7 +631,7 @@ class Matcher(metaclass=Named):
             MatcherStateError: the state is of another grammar.
             TokenBudgetError, UnsupportedGrammarError: as the constructor.
         """
-        max_tokens = options.pop("max_tokens", None)
+        budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
         if text is not None and not isinstance(text, bytes):
             raise wrong_type("text", "the bytes that were read before, matcher.text", text)
         self = cls(compiled, **options)
@@ -621,8 +640,7 @@ class Matcher(metaclass=Named):
         self._core.restore(state._data)
         self._is_restored = True
         self._before = state.text if text is None else text
-        if max_tokens is not None:
-            self._core.limit_tokens(_count(max_tokens, "max_tokens"))
+        self._limit_tokens(*budget)
         return self
 
     def moved_to(self, compiled: CompiledGrammar, **options: Any) -> Matcher:
@@ -645,13 +663,12 @@ class Matcher(metaclass=Named):
                 differ in more than these tags.
         """
         state = self._core.state_for(compiled._core)
-        max_tokens = options.pop("max_tokens", None)
+        budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
         other = Matcher(compiled, **options)
         other._core.restore(state)
         other._is_restored = True
         other._before = self.text if self.has_whole_text else None
-        if max_tokens is not None:
-            other._core.limit_tokens(_count(max_tokens, "max_tokens"))
+        other._limit_tokens(*budget)
         return other
 
     def cancel(self) -> None:

@@ -58,6 +58,8 @@ class GrammarLogitsProcessor:
         max_tokens: the tokens that a text may take, the stop token counted: what the library is
             told, too. A token is masked when the text could not be completed with those that are
             left, so no text is cut.
+        prefer_end: how many of the last of these tokens begin nothing new, as
+            :class:`tokfold.Matcher` has it.
         prefix: the end of the prompt that belongs to the text: what the assistant's turn was begun
             with. A grammar sees it before the first token.
 
@@ -76,11 +78,12 @@ class GrammarLogitsProcessor:
         *,
         on_error: OnError = "end",
         max_tokens: int | None = None,
+        prefer_end: int = 0,
         prefix: str = "",
     ) -> None:
         vocab_size(compiled_grammar)  # refuses what is no compiled grammar
         checked_on_error(on_error, stop_token_ids(compiled_grammar))
-        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix)
+        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix, prefer_end)
 
     @property
     def failures(self) -> dict[int, TokfoldError]:

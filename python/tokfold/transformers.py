@@ -95,6 +95,7 @@ def processor(
     dead_rows: Literal["raise", "leave"] = "raise",
     on_error: OnError = "end",
     max_tokens: int | None = None,
+    prefer_end: int = 0,
     prefix: str = "",
 ) -> GrammarLogitsProcessor:
     """Make the logits processor of a model and what it is to write; nothing else is needed.
@@ -115,6 +116,7 @@ def processor(
         dead_rows: as for :class:`GrammarLogitsProcessor`.
         on_error: as there.
         max_tokens: as there: the ``max_new_tokens`` of ``generate()``, so that no text is cut.
+        prefer_end: as there: how many of the last tokens begin nothing new.
         prefix: as there: the end of the prompt that belongs to the text, as ``'{"name": '``.
 
     Raises:
@@ -139,7 +141,12 @@ def processor(
             check_width(width, vocab_size(one))
             _compare(ends, one, stacklevel=3)
         made = GrammarLogitsProcessor(
-            compiled, dead_rows=dead_rows, on_error=on_error, max_tokens=max_tokens, prefix=prefix
+            compiled,
+            dead_rows=dead_rows,
+            on_error=on_error,
+            max_tokens=max_tokens,
+            prefer_end=prefer_end,
+            prefix=prefix,
         )
         made._ends = frozenset((*ends, *_stops(model)))
         return made
@@ -158,6 +165,7 @@ def processor(
         dead_rows=dead_rows,
         on_error=on_error,
         max_tokens=max_tokens,
+        prefer_end=prefer_end,
         prefix=prefix,
     )
     made._ends = frozenset((*ends, *_stops(model)))
@@ -350,6 +358,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         max_tokens: the tokens that each text may take, the stop token counted: the
             ``max_new_tokens`` of ``generate()``. A token is masked when the text could not be
             completed with those that are left, so no text is cut.
+        prefer_end: how many of the last of these tokens begin nothing new, as
+            :class:`tokfold.Matcher` has it.
         prefix: the end of each prompt that belongs to the text: what the assistant's turn was begun
             with, as ``'{"name": '``. The grammar sees it before the first token that is generated;
             what is decoded is the rest of the text.
@@ -375,6 +385,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         on_error: OnError = "end",
         model: object = None,
         max_tokens: int | None = None,
+        prefer_end: int = 0,
         prefix: str = "",
     ) -> None:
         if dead_rows not in ("raise", "leave"):
@@ -394,10 +405,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         for stops in self._stops:
             checked_on_error(on_error, stops)
         self._on_error: OnError = on_error
-        self._max_tokens, self._prefix = max_tokens, prefix
-        if max_tokens is not None or prefix:
+        self._beginning = max_tokens, prefix, prefer_end
+        if self._beginning != (None, "", 0):
             for grammar in grammars:
-                begin(grammar, max_tokens, prefix)  # refuses now what the first call would
+                begin(grammar, *self._beginning)  # refuses now what the first call would
         self._ends = frozenset(() if model is None else _stops(model))
         """The tokens behind which ``generate()`` pads a row, where its grammar goes on too."""
         self._has_warned = model is not None
@@ -511,7 +522,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         share = count // len(self._grammars)
         self._rows = [
             _Row(
-                begin(self._grammars[row // share], self._max_tokens, self._prefix),
+                begin(self._grammars[row // share], *self._beginning),
                 row // share,
                 0,
                 False,

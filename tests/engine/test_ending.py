@@ -60,6 +60,14 @@ class Search:
     def mask(self, plain: PlainMatcher, left: int) -> list[bool]:
         return [self.allows(plain, left, token) for token in range(len(self.setting.tokens))]
 
+    def nearing(self, plain: PlainMatcher, left: int, prefer_end: int) -> list[bool]:
+        """The same, where the last tokens may not take the text further from its end."""
+        expected = self.mask(plain, left)
+        if left > prefer_end:
+            return expected
+        needed = next(least for least in range(left + 1) if self.within(plain, least))
+        return [is_in and self.allows(plain, needed + 1, t) for t, is_in in enumerate(expected)]
+
     def fewest(self, plain: PlainMatcher) -> int | None:
         return next((left for left in range(MOST + 1) if self.within(plain, left)), None)
 
@@ -84,7 +92,10 @@ def test_every_bit_and_every_least_budget(setting: Setting, random: Random) -> N
                 assert caught.value.tokens_left == budget
                 assert needed in {None, caught.value.needed}
                 continue
-            matcher = tokfold.Matcher(compiled, max_tokens=budget, **setting.options)
+            prefer_end = random.choice([0, random.randint(1, MOST)])
+            matcher = tokfold.Matcher(
+                compiled, max_tokens=budget, prefer_end=prefer_end, **setting.options
+            )
             unbounded = tokfold.Matcher(compiled, **setting.options)
             check_walk(search, matcher, unbounded, budget, random)
 
@@ -104,12 +115,12 @@ def check_walk(
         if matcher.is_terminated:
             assert plain.accepting
             return
-        expected = search.mask(plain, left)
-        assert mask_of(matcher, size)[0] == expected
         bitmask = tokfold.allocate_bitmask(1, size)
         unbounded.fill_bitmask(bitmask, tokens_left=left)
         bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[:size]
-        assert bits.astype(bool).tolist() == expected
+        assert bits.astype(bool).tolist() == search.mask(plain, left)
+        expected = search.nearing(plain, left, matcher.prefer_end)
+        assert mask_of(matcher, size)[0] == expected
         CASES["bits of masks that end in time"] += size
         allowed = [token for token in range(size) if expected[token]]
         if not allowed:

@@ -186,7 +186,7 @@ fn walk(
     text: &str,
     vocabulary: &SharedVocabulary,
     choices: &Choices,
-    extra: u32,
+    (extra, prefer_end): (u32, u32),
     when_complete: bool,
 ) -> Result<u32, TestCaseError> {
     let Some(engines) = engines(text, vocabulary) else { return Ok(0) };
@@ -200,7 +200,7 @@ fn walk(
     let mut folded = Matcher::new(engines[1].clone(), stops()).expect("stop tokens");
     if fewest > MOST {
         for matcher in [&mut plain, &mut folded] {
-            match matcher.limit_tokens(MOST + stop_tokens, &none()) {
+            match matcher.limit_tokens(MOST + stop_tokens, prefer_end, &none()) {
                 Err(Error::Budget { needed, .. }) => {
                     prop_assert!(needed.is_none_or(|n| n > MOST + stop_tokens));
                 }
@@ -211,11 +211,11 @@ fn walk(
     }
     for matcher in [&mut plain, &mut folded] {
         if let Some(less) = (fewest + stop_tokens).checked_sub(1) {
-            let refused = matcher.limit_tokens(less, &none());
+            let refused = matcher.limit_tokens(less, prefer_end, &none());
             let expected = Error::Budget { needed: Some(less + 1), left: less };
             prop_assert_eq!(refused, Err(expected), "{}", text);
         }
-        match matcher.limit_tokens(budget, &none()) {
+        match matcher.limit_tokens(budget, prefer_end, &none()) {
             Err(Error::Limit { .. }) => return Ok(0),
             other => prop_assert_eq!(other, Ok(()), "{}", text),
         }
@@ -237,7 +237,13 @@ fn walk(
                 String::from_utf8_lossy(&read)
             )
         };
-        let Ok(expected) = oracle.row(&free, left, stop_tokens) else { return Ok(decided) };
+        // Among the last tokens as many as the text needs, after one that takes it no further from its end.
+        let counted = match (left <= prefer_end, oracle.fewest(&free)) {
+            (false, _) => left,
+            (true, Ok(fewest)) => left.min(fewest + stop_tokens + 1),
+            (true, Err(_)) => return Ok(decided),
+        };
+        let Ok(expected) = oracle.row(&free, counted, stop_tokens) else { return Ok(decided) };
         let Some(mut expected) = expected else {
             return Err(TestCaseError::fail(format!("a dead end with {}", said(left))));
         };
@@ -308,7 +314,7 @@ fn walk(
         let state = plain.state(&none()).expect("a state");
         let mut restored = Matcher::new(engines[1].clone(), stops()).expect("stop tokens");
         restored.restore(&state, &none()).expect("a state of the same grammar");
-        restored.limit_tokens(left, &none()).expect("a budget that fits");
+        restored.limit_tokens(left, prefer_end, &none()).expect("a budget that fits");
         prop_assert_eq!(filled(&restored, |m, row| m.fill(row, &none())), Ok(expected.clone()));
         // What ends the text fastest.
         let closing = plain.closing_tokens(usize::MAX, &none());
@@ -360,9 +366,10 @@ proptest! {
         vocabulary in vocabulary(),
         choices in vec((any::<prop::sample::Index>(), any::<u8>()), 1..10),
         extra in 0..9u32,
+        prefer_end in prop_oneof![Just(0), 1..12u32],
         when_complete in any::<bool>(),
     ) {
         let text = format!("root ::= {root} | \"d\"\nother ::= {other} | \"c\"");
-        walk(&text, &vocabulary, &choices, extra, when_complete)?;
+        walk(&text, &vocabulary, &choices, (extra, prefer_end), when_complete)?;
     }
 }

@@ -314,24 +314,31 @@ impl Matcher {
         Ok(PyBytes::new(py, &forced))
     }
 
-    /// Allows so many tokens from the first step on, the stop token counted.
-    #[pyo3(signature = (most, interrupt=None))]
+    /// Allows so many tokens from the first step on, the stop token counted; of the last `prefer_end` none
+    /// may take the text further from its end.
+    #[pyo3(signature = (most, prefer_end=0, interrupt=None))]
     fn limit_tokens(
         &self,
         py: Python<'_>,
         most: u32,
+        prefer_end: u32,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<()> {
         refuse_ended(py, interrupt)?;
         let mut guard = self.own(py)?;
         let matcher = &mut *guard;
         let call = Call::with(py, interrupt, None);
-        call.run(py, |interrupt| matcher.limit_tokens(most, interrupt))
+        call.run(py, |interrupt| matcher.limit_tokens(most, prefer_end, interrupt))
     }
 
     /// The tokens that the text may still take, the stop token counted, if that is limited.
     fn tokens_left(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         self.look(py, |look| look.tokens_left())
+    }
+
+    /// How many of the last tokens may not take the text further from its end.
+    fn prefer_end(&self, py: Python<'_>) -> PyResult<u32> {
+        self.look(py, |look| look.prefer_end())
     }
 
     /// The fewest tokens, the stop token not counted, and the fewest bytes to the end of the text.

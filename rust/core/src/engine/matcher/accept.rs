@@ -88,7 +88,7 @@ impl Matcher {
                 let is_crowded = self.is_crowded(&family);
                 let step = family.step(self.at);
                 let is_near = self.max_tokens.is_some_and(|most| {
-                    !self.is_far(step.tokens, most.saturating_sub(step.tokens))
+                    !self.is_free(step.tokens, most.saturating_sub(step.tokens))
                 });
                 let before = step.stand;
                 let is_tangled = family.is_tangled(before) && self.is_alone();

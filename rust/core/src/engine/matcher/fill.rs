@@ -78,7 +78,7 @@ impl Matcher {
         self.refuse_unready(&family)?;
         let step = family.step(self.at);
         if let Some(left) = self.tokens_left(&family, None)
-            && !self.is_far(step.tokens, left)
+            && !self.is_free(step.tokens, left)
         {
             return Ok(None);
         }
@@ -116,7 +116,7 @@ impl Matcher {
         let step = family.step(self.at);
         let stand = step.stand;
         if let Some(left) = self.tokens_left(&family, tokens_left)
-            && !self.is_far(step.tokens, left)
+            && !self.is_free(step.tokens, left)
         {
             let interrupt = &self.mask_interrupt(interrupt);
             let stops = self.stops_at(&family, stand, interrupt)?;

@@ -49,6 +49,11 @@ impl Look<'_> {
         self.matcher.tokens_left(self.family, None)
     }
 
+    /// How many of the last tokens may not take the text further from its end.
+    pub fn prefer_end(&self) -> u32 {
+        self.matcher.prefer_end
+    }
+
     /// Everything read so far.
     pub fn text(&self) -> Vec<u8> {
         self.matcher.text_of(self.family)

@@ -84,6 +84,8 @@ pub struct Matcher {
     pub(in crate::engine) cancelled: Arc<AtomicBool>,
     /// The tokens that the text may take from its first step on, the stop token counted.
     pub(in crate::engine) max_tokens: Option<u32>,
+    /// How many of the last tokens of a budget may not take the text further from its end.
+    pub(in crate::engine) prefer_end: u32,
     pub(in crate::engine) hint: Hint,
 }
 
@@ -136,6 +138,7 @@ impl Matcher {
             stops: Arc::new(stops),
             cancelled: Arc::default(),
             max_tokens: None,
+            prefer_end: 0,
             hint: Hint::default(),
         };
         out.refuse_unended()?;

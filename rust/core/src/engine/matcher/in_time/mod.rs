@@ -8,6 +8,9 @@
 //! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
 //! and each entry is asked for the fewest tokens that end the text after it. Of arrays whose items are unique
 //! the stacks give a bound alone: [`unique`]. [`walk`] walks the trie.
+//!
+//! With `prefer_end` the last tokens of a budget may not take the text further from its end: then the budget
+//! is at most one token more than the text needs where it stands.
 
 mod unique;
 mod walk;
@@ -41,13 +44,18 @@ pub struct Shortest {
 
 impl Matcher {
     /// Allows so many tokens from the first step on, the stop token counted: every mask leaves enough to
-    /// complete the text.
+    /// complete the text. Of the last `prefer_end` of them none may take the text further from its end.
     ///
     /// # Errors
     /// [`Error::Budget`] where even the shortest text takes more; [`Error::Unsupported`] where only
     /// charts can read the grammar, members come in any order, or a stop token is text of the vocabulary;
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
-    pub fn limit_tokens(&mut self, most: u32, interrupt: &Interrupt) -> Result<()> {
+    pub fn limit_tokens(
+        &mut self,
+        most: u32,
+        prefer_end: u32,
+        interrupt: &Interrupt,
+    ) -> Result<()> {
         self.refuse_uncounted()?;
         let interrupt = &self.mask_interrupt(interrupt);
         let mut family = lock::write(&self.family, interrupt)?;
@@ -57,6 +65,7 @@ impl Matcher {
         }
         drop(family);
         self.max_tokens = Some(most);
+        self.prefer_end = prefer_end;
         Ok(())
     }
 
@@ -103,15 +112,31 @@ impl Matcher {
         }
     }
 
+    /// The budget that counts where the text stands: among the last tokens the one with which no token
+    /// takes the text further from its end.
+    fn preferred(&self, family: &mut Family, left: u32, interrupt: &Interrupt) -> Result<u32> {
+        if left > self.prefer_end || left == 0 {
+            return Ok(left);
+        }
+        let needed = self.fewest_now(family, interrupt)?.saturating_add(self.stop_tokens());
+        Ok(left.min(needed.saturating_add(1)))
+    }
+
     /// Tokens that end a text which is complete.
     fn stop_tokens(&self) -> u32 {
         u32::from(!self.stops.when_complete && !self.stop_ids().is_empty())
     }
 
-    /// Whether no token can leave too little, as far as that was found out. After `tokens` tokens `left`
-    /// are left.
+    /// Whether the budget forbids nothing, as far as that was found out. After `tokens` tokens `left` are
+    /// left.
     #[inline]
-    pub(in crate::engine) fn is_far(&self, tokens: u32, left: u32) -> bool {
+    pub(in crate::engine) fn is_free(&self, tokens: u32, left: u32) -> bool {
+        left > self.prefer_end && self.is_far(tokens, left)
+    }
+
+    /// Whether no token can leave too little, as far as that was found out.
+    #[inline]
+    fn is_far(&self, tokens: u32, left: u32) -> bool {
         let countdown = self.engine.endings.countdown.get();
         let Some(raised) = countdown.and_then(|countdown| countdown.most_raised) else {
             return false;
@@ -233,9 +258,12 @@ impl Matcher {
         token: Option<u32>,
         interrupt: &Interrupt,
     ) -> Result<bool> {
-        let Some(left) = self.tokens_left(family, None) else { return Ok(true) };
-        if token.is_some() && self.is_far_now(family, left, interrupt)? {
-            return Ok(true);
+        let Some(mut left) = self.tokens_left(family, None) else { return Ok(true) };
+        if token.is_some() {
+            left = self.preferred(family, left, interrupt)?;
+            if self.is_far_now(family, left, interrupt)? {
+                return Ok(true);
+            }
         }
         let taken = u32::from(token.is_some()) + self.stop_tokens();
         if self.engine.network.has_unique_items() {
@@ -273,6 +301,7 @@ impl Matcher {
         let mut family = lock::write(&self.family, interrupt)?;
         if self.engine.network.has_unique_items() {
             self.refuse_uncounted()?;
+            let left = self.preferred(&mut family, left, interrupt)?;
             if self.is_far_now(&mut family, left, interrupt)? {
                 return Ok(false);
             }
@@ -304,6 +333,7 @@ impl Matcher {
         make: impl FnOnce(&mut Family, SetId, u32) -> Result<()>,
     ) -> Result<bool> {
         self.refuse_uncounted()?;
+        let left = self.preferred(family, left, interrupt)?;
         if self.is_far_now(family, left, interrupt)? {
             return Ok(false);
         }
@@ -383,7 +413,7 @@ impl Matcher {
             return Err(Error::Budget { needed: None, left: 0 });
         };
         let mut fork = self.fork();
-        fork.max_tokens = None;
+        (fork.max_tokens, fork.prefer_end) = (None, 0);
         let interrupt = &self.mask_interrupt(interrupt);
         let mut row = vec![0; crate::mask::words(self.engine.vocabulary.len())];
         let mut out = Vec::new();
