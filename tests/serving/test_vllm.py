@@ -42,6 +42,8 @@ import tokfold  # noqa: E402
 import tokfold.vllm  # noqa: E402
 from support import processes  # noqa: E402
 from support.processes import DEADLINE_S  # noqa: E402
+from tokfold._serving import Passed  # noqa: E402
+from tokfold.vllm import backend as backend_module  # noqa: E402
 from tokfold.vllm.backend import (  # noqa: E402
     TokfoldBackend,
     TokfoldGrammar,
@@ -497,6 +499,29 @@ class TestValidation:
         verify(sampling)
         assert params._backend == "tokfold"
         check_request(params)
+
+    def test_what_has_passed_is_not_read_again(self, monkeypatch) -> None:
+        """The same schema in each request costs a digest; another limit or text is read."""
+        read = []
+        original = backend_module._read
+        monkeypatch.setattr(
+            backend_module, "_read", lambda *given: read.append(given[0]) or original(*given)
+        )
+        monkeypatch.setattr(backend_module, "_passed", Passed(2))
+        for _ in range(3):
+            verify(make_params(json=SCHEMA)[0])
+            verify(make_params(json_object=True)[0])
+        assert read == ["json"] * 2
+        for _ in range(2):
+            with pytest.raises(VLLMValidationError):
+                verify(make_params(regex="(a)\\1")[0])
+        assert read.count("regex") == 2  # a refusal says why each time
+        verify(make_params(choice=["a", "b"])[0])  # the third: the first is forgotten
+        verify(make_params(json=SCHEMA)[0])
+        assert read.count("json") == 3
+        monkeypatch.setenv("TOKFOLD_LIMITS", '{"max_schema_formulas": 1000}')
+        verify(make_params(json=SCHEMA)[0])
+        assert read.count("json") == 4
 
     def test_json_object_must_be_true(self) -> None:
         with pytest.raises(VLLMValidationError, match="json_object"):

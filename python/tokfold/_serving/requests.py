@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+import threading
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokfold import _json
@@ -10,9 +13,40 @@ from tokfold._converters import check_nesting, check_text
 from tokfold._tags.literals import literal
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["any_tag", "checked", "choices"]
+__all__ = ["Passed", "any_tag", "checked", "choices"]
 
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+
+
+class Passed:
+    """What a check let pass, by its digest: a server is sent the same few schemas over and over.
+
+    What is refused is checked each time. Safe between threads.
+
+    Args:
+        most: how much is kept; the oldest goes first.
+    """
+
+    def __init__(self, most: int = 4_096) -> None:
+        self._most = most
+        self._known: dict[bytes, None] = {}
+        self._lock = threading.Lock()
+
+    def check(self, parts: Iterable[str], check: Callable[[], object]) -> None:
+        """Call the check, unless the same texts have passed it before. Raises what it raises."""
+        digest = hashlib.blake2b(digest_size=16)
+        for part in parts:
+            data = part.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "little"))
+            digest.update(data)
+        key = digest.digest()
+        if key in self._known:
+            return
+        check()
+        with self._lock:
+            self._known[key] = None
+            if len(self._known) > self._most:
+                del self._known[next(iter(self._known))]
 
 
 def checked(text: str, what: str, *, is_json: bool = False) -> str:

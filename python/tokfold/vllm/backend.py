@@ -20,6 +20,7 @@ from vllm.v1.structured_output.utils import grammar_is_likely_lark
 from tokfold import _json
 from tokfold._serving import (
     Conversation,
+    Passed,
     Settings,
     any_tag,
     checked,
@@ -30,6 +31,7 @@ from tokfold._serving import (
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokfoldError
 from tokfold.grammar import Grammar
+from tokfold.limits import Limits
 
 if TYPE_CHECKING:
     from tokfold._serving import Grammars
@@ -225,36 +227,49 @@ def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParam
         VLLMValidationError: it cannot be used; vLLM answers with status 400.
     """
     try:
-        _read(params)
+        limits = Settings.from_environment().request_limits
+        kind, text = _asked(params)
+        _passed.check((kind, text, repr(limits)), lambda: _read(kind, text, limits))
     except Exception as error:
         raise _validation_error()(f"Invalid structured outputs: {error}") from error
 
 
-def _read(params: Any) -> None:  # noqa: ANN401
-    limits = Settings.from_environment().request_limits
+_passed = Passed()
+
+
+def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
+    """What is asked for, by the names of the parameters, and its text."""
     if params.json is not None:
         text = params.json if isinstance(params.json, str) else _json.dumps(params.json)
-        schema = checked(text, "JSON schema", is_json=True)
-        Grammar.from_json_schema(schema, additional_properties=False, limits=limits)
-    elif params.json_object is not None:
+        return "json", checked(text, "JSON schema", is_json=True)
+    if params.json_object is not None:
         if not params.json_object:
             raise ValueError("json_object must be true; leave it out for none")
-    elif params.regex is not None:
-        Grammar.from_regex(checked(params.regex, "regex"), limits=limits)
-    elif params.choice is not None:
+        return "json", _ANY_OBJECT
+    if params.regex is not None:
+        return "regex", checked(params.regex, "regex")
+    if params.choice is not None:
         texts = _json.loads(params.choice) if isinstance(params.choice, str) else params.choice
-        Grammar.from_ebnf(choices(list(texts)), limits=limits)
-    elif params.grammar is not None:
-        checked(params.grammar, "grammar")
-        if grammar_is_likely_lark(params.grammar):
-            Grammar.from_lark(params.grammar)
-        else:
-            Grammar.from_ebnf(params.grammar, limits=limits)
-    elif params.structural_tag is not None:
-        # Only the engine has the vocabulary that names of tokens are looked up in.
-        any_tag(params.structural_tag)
-    else:
-        raise ValueError("nothing is asked for")
+        return "grammar", choices(list(texts))
+    if params.grammar is not None:
+        text = checked(params.grammar, "grammar")
+        return ("lark" if grammar_is_likely_lark(text) else "grammar"), text
+    if params.structural_tag is not None:
+        return "structural_tag", checked(params.structural_tag, "structural tag", is_json=True)
+    raise ValueError("nothing is asked for")
+
+
+def _read(kind: str, text: str, limits: Limits) -> None:
+    if kind == "json":
+        Grammar.from_json_schema(text, additional_properties=False, limits=limits)
+    elif kind == "regex":
+        Grammar.from_regex(text, limits=limits)
+    elif kind == "grammar":
+        Grammar.from_ebnf(text, limits=limits)
+    elif kind == "lark":
+        Grammar.from_lark(text)
+    else:  # only the engine has the vocabulary that names of tokens are looked up in
+        any_tag(text)
 
 
 def _validation_error() -> type[Exception]:
