@@ -290,7 +290,8 @@ def _are_equal(ours: Ids, theirs: Ids) -> bool:
     """Whether ids are the same; those of a device are compared there."""
     if isinstance(ours, torch.Tensor) and isinstance(theirs, torch.Tensor):
         return torch.equal(ours, theirs.to(ours.device))
-    return np.array_equal(_on_host(ours), _on_host(theirs))
+    first, second = _on_host(ours), _on_host(theirs)
+    return first.shape == second.shape and first.tobytes() == second.tobytes()
 
 
 class _Masks:
@@ -531,13 +532,16 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         ]
 
     def _one_token_on(self, tokens: list[int], was_open: list[int]) -> None:
-        """Read a token in each row: in all at once, and one by one what is not so simple."""
+        """Read a token in each row: in several at once, and one by one what is not so simple."""
         rows = self._rows
         ours = {i: m for i in was_open if isinstance(m := rows[i].matcher, Matcher)}
         taken: dict[int, bool] = {}
         with contextlib.suppress(TokfoldError):  # no row has moved: below each says for itself
-            found = accept_token_batch(list(ours.values()), [tokens[index] for index in ours])
-            taken = dict(zip(ours, found.tolist(), strict=True))
+            if len(ours) == 1:
+                taken = {index: one.accept_token(tokens[index]) for index, one in ours.items()}
+            else:
+                found = accept_token_batch(list(ours.values()), [tokens[index] for index in ours])
+                taken = dict(zip(ours, found.tolist(), strict=True))
         for index in was_open:
             row = rows[index]
             if taken.get(index):
@@ -636,7 +640,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         return scores
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
-        """Write the masks of rows, one after the other: all at once, and else row by row."""
+        """Write the masks of rows, one after the other: several at once, and else row by row."""
         rows = [self._rows[index] for index in listed]
         ours = {
             place: row.matcher
@@ -644,7 +648,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             if row.failure is None and isinstance(row.matcher, Matcher)
         }
         try:
-            fill_bitmask_batch(list(ours.values()), words, list(ours))
+            if len(ours) > 1:
+                fill_bitmask_batch(list(ours.values()), words, list(ours))
+            else:
+                ours = {}
         except TokfoldError:
             ours = {}  # row by row: each says for itself, and the others do not fail with it
         if len(ours) == len(rows):
