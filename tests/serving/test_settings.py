@@ -74,6 +74,16 @@ class TestDeadlines:
         with pytest.raises(ValueError, match=f"{variable} must be .* 0 for none, not '{value}'"):
             Settings.from_environment()
 
+    def test_what_counts_the_last_tokens_needs_a_count(self, monkeypatch):
+        monkeypatch.setenv("TOKFOLD_PREFER_END", "40")
+        with pytest.raises(ValueError, match="TOKFOLD_PREFER_END needs TOKFOLD_END_IN_TIME=1"):
+            Settings.from_environment()
+        monkeypatch.setenv("TOKFOLD_END_IN_TIME", "1")
+        assert Settings.from_environment().prefer_end == 40
+        monkeypatch.setenv("TOKFOLD_PREFER_END", "few")
+        with pytest.raises(ValueError, match="TOKFOLD_PREFER_END must be whole tokens, or 0 for"):
+            Settings.from_environment()
+
     def test_whitespace(self, monkeypatch):
         assert Settings.from_environment().whitespace is None
         monkeypatch.setenv("TOKFOLD_WHITESPACE", "compact")

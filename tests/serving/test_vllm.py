@@ -650,6 +650,24 @@ class TestEndingInTime:
             request, grammar = self.start(monkeypatch, budget)
             assert self.walk(request, grammar, seed) <= budget
 
+    def test_the_last_tokens_begin_nothing_new(self, monkeypatch) -> None:
+        """From there on lists are closed: masks are those of a matcher that prefers the end."""
+        monkeypatch.setenv("TOKFOLD_PREFER_END", "12")
+        for seed in range(10):
+            request, grammar = self.start(monkeypatch, 24)
+            assert grammar.conversation.prefer_end == 12
+            compiled = grammar.conversation.matcher.compiled
+            twin = tokfold.Matcher(compiled, max_tokens=24, prefer_end=12)
+            draw = random.Random(seed)
+            while not grammar.is_terminated():
+                rows = torch.full((1, WORDS), -1, dtype=torch.int32)
+                grammar.fill_bitmask(rows, 0)
+                assert (rows[0].numpy() == mask_of(twin)).all()
+                token = draw.choice([t for t in range(SIZE) if allows(rows[0].numpy(), t)])
+                request.num_output_tokens = getattr(request, "num_output_tokens", 0) + 1
+                assert grammar.accept_tokens("r0", [token])
+                assert twin.accept_token(token)
+
     def test_reasoning_counts(self, monkeypatch) -> None:
         request, grammar = self.start(monkeypatch, 20)
         request.num_output_tokens = 12

@@ -38,6 +38,7 @@ class Conversation:
         max_tokens: what the request may take; its text ends within them. A text that cannot be
             ended so, because it is too long or of a grammar that is not counted, goes on without.
         tokens_before: those of them that the request took before the text began.
+        prefer_end: how many of the last of them begin nothing new.
     """
 
     def __init__(
@@ -55,7 +56,7 @@ class Conversation:
         self._is_logged = False
         self.failure: str | None = None
         self.max_tokens: int | None = None
-        self.tokens_before = 0
+        self.tokens_before = self.prefer_end = 0
 
     @property
     def tokens_left(self) -> int | None:
@@ -187,12 +188,20 @@ class Conversation:
         """Write a row within the budget, if there is one that can be kept."""
         if self.max_tokens is not None:
             try:
-                self.matcher.fill_bitmask(bitmask, row, tokens_left=self.tokens_left)
+                self.matcher.fill_bitmask(bitmask, row, tokens_left=self._tokens_of_mask())
                 return
             except TokfoldError as error:  # too long, not counted, or no time to count
                 logger.warning("a text may be cut at max_tokens = %d: %s", self.max_tokens, error)
                 self.max_tokens = None
         self.matcher.fill_bitmask(bitmask, row)
+
+    def _tokens_of_mask(self) -> int | None:
+        """The tokens that are left; near the end those with which nothing new begins."""
+        left = self.tokens_left
+        if left is None or left > self.prefer_end:
+            return left
+        needed = self.matcher._tokens_to_end()
+        return left if needed is None else min(left, needed + 1)
 
     def fill_failed(self, bitmask: npt.NDArray[np.int32], row: int, error: BaseException) -> None:
         """Write the row of a mask that was tried elsewhere and failed."""

@@ -35,6 +35,8 @@ class Settings:
         accept_milliseconds: ``TOKFOLD_ACCEPT_MILLISECONDS``, of one token that is read.
         end_in_time: ``TOKFOLD_END_IN_TIME``, 1 for yes: the text of a request ends within its
             ``max_tokens``.
+        prefer_end: ``TOKFOLD_PREFER_END``, with that: how many of the last of these tokens begin
+            nothing new, as for :class:`tokfold.Matcher`.
         whitespace: ``TOKFOLD_WHITESPACE``, as for :meth:`tokfold.Grammar.from_json_schema`: where a
             JSON schema's text may have white space. None: what the server says, or anywhere.
     """
@@ -46,6 +48,7 @@ class Settings:
     mask_milliseconds: int = 50
     accept_milliseconds: int = 20
     end_in_time: bool = False
+    prefer_end: int = 0
     whitespace: Whitespace | None = None
 
     @property
@@ -77,7 +80,11 @@ class Settings:
             raise ValueError(
                 f"TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits: {error}"
             ) from error
-        deadlines = {name: _milliseconds(name) for name in _DEADLINES}
+        deadlines = {name: _number(name, "milliseconds, or 0 for none") for name in _DEADLINES}
+        end_in_time = _switch("TOKFOLD_END_IN_TIME")
+        prefer_end = _number("prefer_end", "tokens, or 0 for none")
+        if prefer_end and not end_in_time:
+            raise ValueError("TOKFOLD_PREFER_END needs TOKFOLD_END_IN_TIME=1, which counts tokens")
         place = Path(folder) if folder else None
         whitespace: Any = os.environ.get("TOKFOLD_WHITESPACE") or None
         if whitespace not in (None, *get_args(Whitespace)):
@@ -88,7 +95,8 @@ class Settings:
             classes,
             limits,
             **deadlines,
-            end_in_time=_switch("TOKFOLD_END_IN_TIME"),
+            end_in_time=end_in_time,
+            prefer_end=prefer_end,
             whitespace=whitespace,
         )
 
@@ -108,17 +116,17 @@ class Settings:
         Settings.from_environment()
 
 
-def _milliseconds(name: str) -> int:
-    """A deadline of the environment, or what stands for it there."""
+def _number(name: str, of: str) -> int:
+    """A number of the environment, or what stands for it there."""
     variable = f"TOKFOLD_{name.upper()}"
     text = os.environ.get(variable) or str(getattr(Settings, name))
     try:
-        milliseconds = int(text)
+        number = int(text)
     except ValueError:
-        milliseconds = -1
-    if milliseconds < 0:
-        raise ValueError(f"{variable} must be whole milliseconds, or 0 for none, not {text!r}")
-    return milliseconds
+        number = -1
+    if number < 0:
+        raise ValueError(f"{variable} must be whole {of}, not {text!r}")
+    return number
 
 
 def _switch(variable: str) -> bool:

@@ -159,7 +159,9 @@ class TokfoldBackend(StructuredOutputBackend):
             with contextlib.suppress(TokfoldError):  # a text that is not counted goes on without
                 compiled.shortest()  # here and not in a mask
         stops = compiled.vocabulary.stop_token_ids
-        return TokfoldGrammar(Conversation(compiled, stop_token_ids, stops))
+        conversation = Conversation(compiled, stop_token_ids, stops)
+        conversation.prefer_end = grammars.settings.prefer_end
+        return TokfoldGrammar(conversation)
 
     def _compiled(
         self, grammars: Grammars, request_type: StructuredOutputOptions, spec: str
