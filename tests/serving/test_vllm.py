@@ -523,6 +523,30 @@ class TestValidation:
         verify(make_params(json=SCHEMA)[0])
         assert read.count("json") == 4
 
+    def test_what_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:
+        """A frontend reads on its event loop, where each request waits for the one before."""
+        given = []
+
+        def slow(kind: str, text: str, limits: tokfold.Limits) -> None:
+            del kind, text
+            given.append(limits.max_compile_milliseconds)
+            raise tokfold.DeadlineExceededError("late", "max_compile_milliseconds", given[-1])
+
+        monkeypatch.setenv("TOKFOLD_COMPILE_MILLISECONDS", "2000")
+        monkeypatch.setattr(backend_module, "_read", slow)
+        monkeypatch.setattr(backend_module, "_passed", Passed())
+        for _ in range(2):
+            verify(make_params(json=SCHEMA)[0])
+        assert given == [backend_module.FRONTEND_MILLISECONDS]
+        for milliseconds, passes in (("0", True), ("51", True), ("50", False), ("7", False)):
+            monkeypatch.setenv("TOKFOLD_COMPILE_MILLISECONDS", milliseconds)
+            if passes:
+                verify(make_params(json=SCHEMA)[0])
+                continue
+            with pytest.raises(VLLMValidationError, match="late"):  # so it is in the engine
+                verify(make_params(json=SCHEMA)[0])
+        assert given[1:] == [50, 50, 50, 7]
+
     def test_json_object_must_be_true(self) -> None:
         with pytest.raises(VLLMValidationError, match="json_object"):
             verify(make_params(json_object=False)[0])

@@ -7,6 +7,7 @@ import logging
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -29,7 +30,7 @@ from tokfold._serving import (
     vocabulary_of,
 )
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import TokfoldError
+from tokfold.errors import DeadlineExceededError, TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 
@@ -231,12 +232,27 @@ def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParam
     try:
         limits = Settings.from_environment().request_limits
         kind, text = _asked(params)
-        _passed.check((kind, text, repr(limits)), lambda: _read(kind, text, limits))
+        _passed.check((kind, text, repr(limits)), lambda: _read_briefly(kind, text, limits))
     except Exception as error:
         raise _validation_error()(f"Invalid structured outputs: {error}") from error
 
 
 _passed = Passed()
+
+FRONTEND_MILLISECONDS = 50
+"""Until the engine is left to say what a request is worth: while one request is read here, on the
+event loop, all others wait."""
+
+
+def _read_briefly(kind: str, text: str, limits: Limits) -> None:
+    """Read what is asked for; what takes long is the engine's to read, in a thread."""
+    most = limits.max_compile_milliseconds
+    brief = min(most or FRONTEND_MILLISECONDS, FRONTEND_MILLISECONDS)
+    try:
+        _read(kind, text, replace(limits, max_compile_milliseconds=brief))
+    except DeadlineExceededError:
+        if most == brief:
+            raise
 
 
 def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
@@ -269,7 +285,7 @@ def _read(kind: str, text: str, limits: Limits) -> None:
     elif kind == "grammar":
         Grammar.from_ebnf(text, limits=limits)
     elif kind == "lark":
-        Grammar.from_lark(text)
+        Grammar.from_lark(text, limits=limits)
     else:  # only the engine has the vocabulary that names of tokens are looked up in
         any_tag(text)
 
