@@ -150,7 +150,7 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
 
 
 def _why_late(matcher: Explained, token_id: int) -> str:
-    """What of the budget stands against a token; empty where it is something else."""
+    """Why the budget forbids a token; empty where something else forbids it."""
     left = matcher.tokens_left
     if left is None:
         return ""

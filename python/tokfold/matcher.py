@@ -99,9 +99,9 @@ class Matcher(metaclass=Named):
             max_tokens: the tokens that the text may take, the stop token counted: a token is
                 allowed exactly when the text can still be completed with those that are left.
                 Bytes read with :meth:`accept_bytes` are no tokens. ``None`` is no bound.
-            prefer_end: how many of the last of these tokens begin nothing new: none is allowed
-                after which the text needs more tokens to its end than before. What has begun, as
-                a string, may go on.
+            prefer_end: the number of tokens, the last of ``max_tokens``, for which a token is
+                masked if the text needs more tokens to its end after it than before. So no new
+                item begins, and a string that has begun may go on.
 
         Raises:
             VocabularyError: a stop token is outside the vocabulary.
@@ -389,7 +389,7 @@ class Matcher(metaclass=Named):
 
     @property
     def prefer_end(self) -> int:
-        """How many of the last tokens of the budget begin nothing new; 0 for none."""
+        """The last tokens of the budget that may not take the text further from its end."""
         return self._core.prefer_end()
 
     @property

@@ -19,12 +19,12 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
 class Passed:
-    """What a check let pass, by its digest: a server is sent the same few schemas over and over.
+    """The digests of requests that passed a check: servers get the same few schemas repeatedly.
 
-    What is refused is checked each time. Safe between threads.
+    A request that is refused is checked each time. Safe between threads.
 
     Args:
-        most: how much is kept; the oldest goes first.
+        most: the number of digests that are kept; the oldest goes first.
     """
 
     def __init__(self, most: int = 4_096) -> None:
@@ -33,7 +33,7 @@ class Passed:
         self._lock = threading.Lock()
 
     def check(self, parts: Iterable[str], check: Callable[[], object]) -> None:
-        """Call the check, unless the same texts have passed it before. Raises what it raises."""
+        """Call the check, unless the same texts passed it before; its errors go through."""
         digest = hashlib.blake2b(digest_size=16)
         for part in parts:
             data = part.encode("utf-8", "surrogatepass")

@@ -114,9 +114,9 @@ class TextMemory:
         self._given_start = torch.zeros(1, dtype=torch.int32, pin_memory=pinned)
         self._start: Words = self._given_start.numpy()
         self._behind: Any = None  # the stream that has work which was not waited for
-        self._is_leaving = False  # whether letters are on their way to the device
-        self._read = 0  # letters of the text that the device has, whatever else it has behind them
-        self._waiting: list[int] = []  # letters behind them that wait
+        self._is_leaving = False  # whether a copy may still read the pinned letters
+        self._read = 0  # the length to which the device has read the text; more there is ignored
+        self._waiting: list[int] = []  # the letters of the text behind that length
 
     def is_for(
         self, vocabulary: Vocabulary, classes: TokenClasses | None, stops: frozenset[int]
@@ -154,14 +154,14 @@ class TextMemory:
         self._waiting += letters
 
     def _launch(self) -> None:
-        """Have the letters read that wait."""
+        """Queue the copy of the waiting letters and the kernel that reads them."""
         self._give()
         self._send(len(self._waiting))
         self._has_read()
 
     def _give(self) -> None:
-        """Put where the device finds it what waits, what ends it, and where it stands."""
-        if self._is_leaving:  # what was given before
+        """Write the waiting letters, an idle one behind them and their start to pinned memory."""
+        if self._is_leaving:  # a copy of the letters before
             self._wait()
         self._enter()
         self._is_leaving = True
@@ -171,7 +171,7 @@ class TextMemory:
         self._given_letters[count : count + 1] = idle
 
     def _send(self, count: int) -> None:
-        """Launch the reading of what was given: so many letters, or all before the idle one."""
+        """Queue the copy of pinned letters, and the kernel that reads them up to an idle one."""
         self.charts.lengths.copy_(self._given_start, non_blocking=True)
         if count:
             there = self._letters[:, :count]
@@ -179,7 +179,10 @@ class TextMemory:
             self.charts.read_(there)
 
     def _has_read(self) -> None:
-        """What was sent is there. Whoever is interrupted before this sends it again."""
+        """Record that the device has the letters.
+
+        A call that is interrupted before this point sends them again, from the same start.
+        """
         self._read, self._waiting = self._read + len(self._waiting), []
 
     def grow(self, columns: int, ahead: int, nodes: int) -> None:
@@ -269,7 +272,7 @@ class TextMemory:
         return self.charts.kernel == "cuda"
 
     def _read_and_write(self, masks: TokenMasks, state: int) -> None:
-        """Launch all that a graph has: letters go there and are read, and a row comes back."""
+        """Queue the launches of a graph: letters are copied and read, a row is copied back."""
         if self._reads_in_graphs:
             self._send(AT_ONCE)
         self._write(masks, state)

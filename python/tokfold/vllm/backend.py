@@ -240,12 +240,12 @@ def check_request(params: Any) -> None:  # noqa: ANN401 - StructuredOutputsParam
 _passed = Passed()
 
 FRONTEND_MILLISECONDS = 50
-"""Until the engine is left to say what a request is worth: while one request is read here, on the
-event loop, all others wait."""
+"""How long the frontend reads one request. It reads on the event loop, so all other requests wait
+meanwhile; a request that takes longer is checked by the engine alone, in a thread."""
 
 
 def _read_briefly(kind: str, text: str, limits: Limits) -> None:
-    """Read what is asked for; what takes long is the engine's to read, in a thread."""
+    """Read what is asked for, and let pass what takes longer than the frontend may."""
     most = limits.max_compile_milliseconds
     brief = min(most or FRONTEND_MILLISECONDS, FRONTEND_MILLISECONDS)
     try:
