@@ -97,13 +97,14 @@ class Built:
 
     @lazy
     def _compilable(self) -> CoreGrammar:
-        """The grammar for the core to compile: automata in place of the macros that have them.
+        """The grammar for the core to compile: automata in place of macros and of ``max_chars``.
 
         Rules keep their names, numbers and places.
 
         Raises:
             LimitExceededError: the automaton of a macro is too large.
-            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read.
+            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read, or the characters of
+                a rule cannot be counted.
         """
         return self._with_automata(self._core)
 
@@ -126,6 +127,7 @@ class Built:
         return self._with_automata(frame), parts
 
     def _with_automata(self, expanded: CoreGrammar) -> CoreGrammar:
-        if MACROS_OF_BYTES.isdisjoint(expanded.macro_names()):
+        has_macros = not MACROS_OF_BYTES.isdisjoint(expanded.macro_names())
+        if not has_macros and not expanded.has_bounded_rules():
             return expanded
         return expanded.with_automata(self._limits)

@@ -3,8 +3,7 @@
 - :mod:`~tokfold._tags.fields`, :mod:`~tokfold._tags.formats`: what a tag says, and its errors
 - :mod:`~tokfold._tags.reading`, :mod:`~tokfold._tags.old_form`: JSON to formats
 - :mod:`~tokfold._tags.literals`, :mod:`~tokfold._tags.markers`: texts, and special tokens in them
-- :mod:`~tokfold._tags.budgets`, :mod:`~tokfold._tags.leaves`: schemas, patterns and texts, each
-  converted once
+- :mod:`~tokfold._tags.leaves`: schemas, patterns and grammar texts, each converted once
 - :mod:`~tokfold._tags.pieces`, :mod:`~tokfold._tags.known`: what is handed over to the core, and
   what a changed tag takes over
 - :mod:`~tokfold._tags.endless`: free text that nothing ends

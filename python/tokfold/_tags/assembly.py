@@ -31,7 +31,7 @@ written before, and nothing for one that was handed over.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -179,12 +179,13 @@ class _Frame:
         atom = self._atom(format, ends)
         return "".join([*self._lines, f"root ::= {atom}\n"])
 
-    def _rule(self, hint: str, body: str) -> str:
-        """The name of the rule with this body."""
-        name = self._names.get(body)
+    def _rule(self, hint: str, body: str, options: str = "") -> str:
+        """The name of the rule with this body, and options in brackets."""
+        right = f"{options} ::= {body}\n"
+        name = self._names.get(right)
         if name is None:
-            name = self._names[body] = self._fresh(hint)
-            self._lines.append(f"{name} ::= {body}\n")
+            name = self._names[right] = self._fresh(hint)
+            self._lines.append(name + right)
         return name
 
     def _fresh(self, hint: str) -> str:
@@ -326,9 +327,10 @@ class _Frame:
         if not excludes:
             count = "*" if format.max_chars is None else f"{{0,{format.max_chars}}}"
             return self._rule("any_text", _ANY + count)
-        if format.max_chars is not None:
-            return self._part(replace(format, excludes=tuple(dict.fromkeys(excludes))))
-        return self._dispatch("any_text", (), False, excludes)
+        text = self._dispatch("any_text", (), False, excludes)
+        if format.max_chars is None:
+            return text
+        return self._rule("any_text", text, f"[max_chars={format.max_chars}]")
 
     def _exclude_token(self, excludes: Sequence[int], ends: _Ends) -> str:
         return self._rule("exclude_token", f"ExcludeToken({_ids((*excludes, *ends.tokens))})")

@@ -1,4 +1,4 @@
-"""Leaves of structural tags: JSON schemas, patterns, grammar texts, texts that are counted.
+"""Leaves of structural tags: JSON schemas, patterns, grammar texts.
 
 Each becomes a grammar by itself and is kept by its content, so a request with 500 tools of which
 499 were seen before costs one conversion.
@@ -23,9 +23,7 @@ from tokfold._sources.frames import FrameSource
 from tokfold._sources.regular import RegularSource
 from tokfold._sources.schema import SchemaSource, converted
 from tokfold._sources.texts import EbnfSource
-from tokfold._tags.budgets import MAX_RULES, bounded_text, num_rules
 from tokfold._tags.formats import (
-    AnyText,
     EbnfGrammar,
     Format,
     JsonSchema,
@@ -34,7 +32,7 @@ from tokfold._tags.formats import (
     Tag,
     children,
 )
-from tokfold._tags.literals import escaped, unescaped
+from tokfold._tags.literals import unescaped
 from tokfold._tags.markers import NO_MARKERS, Markers
 from tokfold._written import written_in
 from tokfold.errors import (
@@ -49,8 +47,7 @@ from tokfold.limits import Limits
 
 __all__ = ["CacheInfo", "Leaf", "LeafCache", "default_cache"]
 
-Leaf = JsonSchema | Regex | EbnfGrammar | AnyText
-"""``any_text`` is one where it has both ``max_chars`` and excluded texts."""
+Leaf = JsonSchema | Regex | EbnfGrammar
 
 _BYTES_FOR_A_CHARACTER = 16
 """What a grammar takes in memory for each character of its text, or of that of its schema; measured
@@ -228,8 +225,6 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
     if isinstance(leaf, JsonSchema):
         options = (leaf.style, leaf.any_order, leaf.max_whitespace_cnt, leaf.excludes, leaf.is_open)
         return (leaf.type, leaf.schema, *options)
-    if isinstance(leaf, AnyText):
-        return (leaf.type, leaf.max_chars, *leaf.excludes)
     return leaf.type, leaf.pattern if isinstance(leaf, Regex) else leaf.text
 
 
@@ -320,27 +315,12 @@ def _grammar(leaf: Any) -> Built:  # noqa: ANN401
     return grammar
 
 
-def _bounded_text(leaf: Any) -> Built:  # noqa: ANN401
-    rules = num_rules(leaf.max_chars, leaf.excludes)
-    if rules > MAX_RULES:
-        raise UnsupportedGrammarError(
-            f"'max_chars' of {leaf.max_chars:,} beside excluded texts (the end of a tag is one) "
-            f"takes {rules:,} rules, and {MAX_RULES:,} is the most; lower it, or leave it out",
-            "max_chars",
-            1,
-            1,
-        )
-    text = bounded_text(leaf.max_chars, leaf.excludes, escaped)
-    return Built._of(EbnfSource(text, "root", True))
-
-
 _STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
 
 _MAKERS: dict[type, Callable[[Any], Built]] = {
     JsonSchema: _json_schema,
     Regex: _regex,
     EbnfGrammar: _grammar,
-    AnyText: _bounded_text,
 }
 
 

@@ -298,14 +298,21 @@ impl Grammar {
         Ok(found.map(|rule| self.inner.rule(rule).name.clone()))
     }
 
-    /// The same grammar with automata in place of the macros that are read byte by byte.
+    /// Whether some rule may have so many characters at most.
+    fn has_bounded_rules(&self) -> bool {
+        self.inner.has_bounded_rules()
+    }
+
+    /// The same grammar with automata in place of the macros that are read byte by byte, and of the rules
+    /// that may have so many characters at most.
     #[pyo3(signature = (limits=None))]
     fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let limits = self::limits(limits)?;
         let inner = Call::with(py, None, None).run(py, |interrupt| {
             let budget = Budget::new(&limits, interrupt);
             let bounds = Bounds { budget: &budget, max_states: limits.max_automaton_states };
-            self.inner.with_dispatches(&limits)?.with_languages(&bounds)
+            let meant = self.inner.with_dispatches(&limits)?.with_languages(&bounds)?;
+            meant.with_bounded_rules(limits.max_automaton_states, &budget)
         })?;
         Ok(Self::of(inner))
     }

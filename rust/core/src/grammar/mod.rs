@@ -9,6 +9,7 @@
 //! - `root` is defined.
 
 mod automaton;
+mod bounded;
 mod charset;
 mod compose;
 mod counted;
@@ -107,8 +108,8 @@ pub enum MacroArgument {
     Tuple(Vec<MacroArgument>),
 }
 
-/// What stands in brackets after a rule's name. None of it changes which strings the rule has,
-/// except `lazy`.
+/// What stands in brackets after a rule's name. None of it changes which strings the rule has, except
+/// `max_chars` and `lazy`.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RuleOptions {
     /// At most so many tokens may be spent in the rule.
@@ -117,12 +118,19 @@ pub struct RuleOptions {
     pub max_chars: Option<u32>,
     /// Name under which the matched text is reported.
     pub capture: Option<String>,
-    /// Commit to the earliest completion.
+    /// No text of the rule begins with a shorter one of its body.
     pub lazy: bool,
     /// Sampling temperature inside the rule, as written.
     pub temperature: Option<f64>,
     /// Options that we read and print but do not know, as written: name and argument.
     pub other: Vec<(String, MacroArgument)>,
+}
+
+impl RuleOptions {
+    /// Whether the rule has some of the strings of its body only.
+    pub(crate) fn is_bounded(&self) -> bool {
+        self.max_chars.is_some() || self.lazy
+    }
 }
 
 /// A named right-hand side.

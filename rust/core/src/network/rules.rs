@@ -131,11 +131,12 @@ impl RuleSet {
         // The number of the caller is taken where there is none too: what counts comes after.
         let root_rule = shapes.first(root).index();
         let guarded = lowering.guarded.take();
-        // States that are sets are called: the tables do not begin with one.
-        let has_caller = outside.has_caller || guarded.contains_key(&root_rule);
+        let mut counted = lowering.with_lengths.take();
+        // States that are sets or count are called: the tables do not begin with one.
+        let is_called = guarded.contains_key(&root_rule) || counted.contains_key(&root_rule);
+        let has_caller = outside.has_caller || is_called;
         let start = if has_caller { automata.len() } else { root_rule };
         automata.push(if has_caller { caller_of(root_rule) } else { Automaton::default() });
-        let mut counted = lowering.with_lengths.take();
         let with_lengths: FxHashSet<usize> = counted.keys().copied().collect();
         for (automaton, counter) in lowering.counted()? {
             counted.extend(counter.map(|counter| (automata.len(), counter)));

@@ -1,0 +1,204 @@
+"""Rules of at most so many characters, and lazy ones: the options ``max_chars`` and ``lazy``."""
+
+from __future__ import annotations
+
+from itertools import product
+from random import Random
+
+import tokfold
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.bounded import expanded
+from oracles.earley import Oracle
+from oracles.model import (
+    CharClass,
+    Choice,
+    Empty,
+    Expr,
+    Grammar,
+    Literal,
+    Ref,
+    Repeat,
+    Seq,
+    to_ebnf,
+    walk,
+)
+from strategies.engine import compiled_with, mask_of
+from strategies.grammars import build_grammar
+from strategies.profiles import CASES, examples
+from tokfold import Matcher, Vocabulary
+from tokfold.errors import UnsupportedGrammarError
+
+PIECES = ["a", "b", "c", "(", ")", "-", ",", " ", "é", "日", "😀"]
+CUT = ["é".encode()[:1], "é".encode()[1:], "日".encode()[:2], "日".encode()[1:], b"\x80", b"\xff"]
+TEXTS = [*PIECES, *(left + right for left in PIECES for right in PIECES), "abc", "aaa", "aaaa"]
+TOKENS = [*(text.encode() for text in TEXTS), *CUT, b"a" + CUT[0], CUT[1] + b"a", b"abcab"]
+TOKENS += [bytes([byte]) for byte in range(256)]
+VOCABULARY = Vocabulary([*TOKENS, b"</s>"], stop_token_ids=[len(TOKENS)])
+
+
+def written(grammar: Grammar, options: dict[str, str]) -> str:
+    lines = to_ebnf(grammar).splitlines()
+    for place, name in enumerate(grammar.rules):
+        if name in options:
+            assert lines[place].startswith(f"{name} ::=")
+            lines[place] = f"{name}[{options[name]}]" + lines[place][len(name) :]
+    return "\n".join(lines)
+
+
+def without_recursion(grammar: Grammar) -> Grammar:
+    """The same, but a rule names only those behind it."""
+    names = list(grammar.rules)
+
+    def changed(expr: Expr, later: list[str]) -> Expr:
+        match expr:
+            case Ref(name) if name not in later:
+                return Literal(b"a")
+            case Seq(items):
+                return Seq(tuple(changed(item, later) for item in items))
+            case Choice(items):
+                return Choice(tuple(changed(item, later) for item in items))
+            case Repeat(body, low, high):
+                return Repeat(changed(body, later), low, high)
+        return expr
+
+    rules = {
+        name: changed(body, names[place + 1 :])
+        for place, (name, body) in enumerate(grammar.rules.items())
+    }
+    return Grammar(rules, grammar.root)
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> tuple[Grammar, dict[str, int], Random]:
+    random = draw(st.randoms(use_true_random=False, note_method_calls=False))
+    grammar = build_grammar(random, rules=draw(st.integers(1, 3)), unicode=0.5)
+    if draw(st.integers(0, 3)):
+        grammar = without_recursion(grammar)
+    names = draw(st.lists(st.sampled_from(list(grammar.rules)), min_size=1, max_size=2))
+    return (
+        grammar,
+        {name: draw(st.sampled_from([0, 1, 2, 2, 3, 3, 4, 5])) for name in names},
+        random,
+    )
+
+
+@examples(300)
+@given(cases())
+def test_random_grammars(case):
+    grammar, bounds, random = case
+    text = written(grammar, {name: f"max_chars={most}" for name, most in bounds.items()})
+    check(text, expanded(grammar, bounds), random)
+
+
+@st.composite
+def lazy_cases(draw: st.DrawFn) -> tuple[Grammar, str, int, Random]:
+    random = draw(st.randoms(use_true_random=False, note_method_calls=False))
+    texts = draw(st.sampled_from([["a", "b"], ["a", "ab"], ["a", "bb", "c"], ["aa", "b", "abc"]]))
+    grammar = build_grammar(random, rules=draw(st.integers(1, 3)), texts=texts)
+    if draw(st.integers(0, 3)):
+        grammar = without_recursion(grammar)
+    return grammar, draw(st.sampled_from(list(grammar.rules))), draw(st.integers(1, 5)), random
+
+
+@examples(300)
+@given(lazy_cases())
+def test_random_lazy_grammars(case):
+    """A lazy rule with a bound has few texts: the oracle has them all in its place."""
+    grammar, name, most, random = case
+    body = Oracle(Grammar(grammar.rules, name))
+    letters = sorted({byte for expr in grammar.rules.values() for byte in letters_of(expr)})
+    alone: list[bytes] = []
+    for count in range(most + 1):
+        for word in map(bytes, product(letters, repeat=count)):
+            begins = any(word.startswith(shorter) for shorter in alone)
+            if not begins and body.accepts(word):
+                alone.append(word)
+    short = Choice(tuple(Literal(word) if word else Empty() for word in alone))
+    oracle = Grammar({**grammar.rules, name: short}, grammar.root)
+    check(written(grammar, {name: f"lazy, max_chars={most}"}), oracle, random)
+
+
+def letters_of(expr: Expr) -> set[int]:
+    found: set[int] = set()
+    for one in walk(expr):
+        match one:
+            case Literal(data):
+                found.update(data)
+            case CharClass() as letters:
+                found.update(
+                    code for low, high in letters.code_points() for code in range(low, high + 1)
+                )
+    return found
+
+
+def check(text: str, by_definition: Grammar, random: Random) -> None:
+    """Masks along a walk, against the oracle."""
+    oracle = Oracle(by_definition)
+    try:
+        compiled = compiled_with(
+            tokfold.Grammar.from_ebnf(text), VOCABULARY, classes=random.choice(["never", "now"])
+        )
+    except UnsupportedGrammarError as error:
+        if error.construct in ("max_chars", "lazy"):
+            what = "no short text" if "shortest" in str(error) else "refused"
+            CASES[f"bounded rules: {what}"] += 1
+        else:
+            assert not oracle.productive, text
+        return
+    matcher, state = Matcher(compiled), oracle.initial(prune=True)
+    for _ in range(8):
+        found, _ = mask_of(matcher, len(VOCABULARY))
+        assert found == [*state.mask(TOKENS), state.accepting], (text, matcher.text)
+        CASES["bounded rules: masks"] += 1
+        allowed = [place for place in range(len(TOKENS)) if found[place]]
+        if not allowed:
+            return
+        token = random.choice(allowed)
+        assert matcher.accept_token(token)
+        state = state.feed(TOKENS[token])
+
+
+def accepted(grammar: tokfold.Grammar, *texts: str) -> list[bool]:
+    found = []
+    for text in texts:
+        read = tokfold.recognize(grammar, text)
+        found.append(read.accepted and read.complete)
+    return found
+
+
+def test_a_bound_costs_nothing_whatever_its_size():
+    """A counter: the network of a large bound is that of a small one."""
+    sizes = []
+    for most in (100, 1_000_000_000):
+        text = f'root ::= t ";"\nt[max_chars={most}] ::= TagDispatch(excludes=("</think>"))'
+        compiled = compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, classes="never")
+        sizes.append(compiled.num_bytes)
+    assert sizes[0] == sizes[1]
+
+
+def test_a_rule_that_calls_itself_last():
+    grammar = tokfold.Grammar.from_ebnf(
+        'root ::= list ";"\nlist[max_chars=5] ::= [a-z] | [a-z] "," list'
+    )
+    assert accepted(grammar, "a;", "a,b,c;", "a,b,c,d;") == [True, True, False]
+
+
+def test_a_lazy_rule_without_a_bound():
+    ours = tokfold.Grammar.from_ebnf('root ::= c "x"\nc[lazy] ::= "/*" [^]* "*/"')
+    assert accepted(ours, "/* a */x", "/* a */ */x", "/**/x") == [True, False, True]
+    empty = tokfold.Grammar.from_ebnf('root ::= c "x"\nc[lazy] ::= "a"*')
+    assert accepted(empty, "x", "ax") == [True, False]
+
+
+def test_lark_and_parts_of_tags():
+    lark = tokfold.Grammar.from_lark('start: "<" body ">"\nbody[max_chars=3]: /[a-zé]*/\n')
+    assert accepted(lark, "<ééé>", "<>", "<abcd>") == [True, True, False]
+    text = 'root[max_chars=2] ::= "a"+ "b"?'
+    leaf = {"type": "grammar", "grammar": text}
+    tags = {"type": "tag", "begin": "<", "content": leaf, "end": ">"}
+    whole = tokfold.Grammar.from_structural_tag({"type": "structural_tag", "format": tags})
+    compiled = compiled_with(whole, VOCABULARY, classes="never")
+    for written_text, is_text in (("<ab>", True), ("<aa>", True), ("<aab>", False)):
+        matcher = Matcher(compiled)
+        assert (matcher.accept_bytes(written_text.encode()) and matcher.is_accepting) is is_text
