@@ -128,12 +128,23 @@ impl Lengths {
 
     /// Whether the rest of a state can be of at least and of at most so many passes.
     pub(crate) fn within(&self, state: u32, least: u32, most: Option<u32>) -> bool {
+        self.next(state, least).is_some_and(|next| most.is_none_or(|most| next <= most))
+    }
+
+    /// The least number of passes of a state that is not below `least`; `None` where there is none.
+    pub(crate) fn next(&self, state: u32, least: u32) -> Option<u32> {
         let shortest = self.shortest[state as usize];
         let next = match least <= shortest {
             true => shortest,
             false => least.saturating_add(self.past(state, least)),
         };
-        next != NEVER && most.is_none_or(|most| next <= most)
+        (next != NEVER).then_some(next)
+    }
+
+    /// How far past any number, up to the least that a state has, its next one can be.
+    pub(crate) fn widest_gap(&self) -> u32 {
+        let gaps = self.rows.iter().copied().filter(|&past| past != NEVER);
+        gaps.max().unwrap_or(0).max(self.most)
     }
 
     /// How many passes past `least` the next number of a state is.

@@ -15,7 +15,7 @@ pub use displacement::AutomatonSize;
 
 use crate::budget::{Budget, Halt, Interrupt};
 use crate::error::{Error, Result};
-use crate::grammar::{Grammar, WholeTokens};
+use crate::grammar::{Expr, Grammar, WholeTokens};
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions, guards_refused, over_ids};
 use crate::vocabulary::Vocabulary;
@@ -93,6 +93,9 @@ pub struct TokenClasses {
 /// (docs/design/counting.md, "The repetition window"), and one of a megabyte would take millions.
 /// No tokenizer of text has any.
 const LONGEST_VIEW: usize = 1_024;
+/// The same where the passes of an automaton are cut: each of its states is written out for each number of
+/// passes that is kept. Of the tokens of Llama 3 and o200k one in a hundred has more bytes.
+const LONGEST_VIEW_OF_PASSES: usize = 24;
 
 /// Tokens between two reports of progress.
 const REPORT_EVERY: usize = 4_096;
@@ -125,6 +128,7 @@ pub fn compile(
     let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
     let over_ids = over_ids(grammar, whole, vocabulary.len(), &options.limits, &work)?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);
+    let longest_view = longest_view(grammar);
     let network = Network::make(
         grammar,
         &NetworkOptions {
@@ -132,7 +136,7 @@ pub fn compile(
             skip_lookahead: options.skip_lookahead,
             // A token's whole view fits on either side of a bound, with one to spare
             // (docs/design/counting.md, "The repetition window").
-            repeat_window: Some(2 * vocabulary.longest().min(LONGEST_VIEW) as u32 + 2),
+            repeat_window: Some(window(vocabulary.longest().min(longest_view))),
             inline_budget: options.inline_budget,
             simplify: true,
             share_wide: None,
@@ -154,6 +158,7 @@ pub fn compile(
     let limits = &options.limits;
     let mut folding = Folding {
         network: &network,
+        longest_view,
         automaton,
         token_work: limits.token_work(network.len()),
         total_work: limits.total_work(network.len()),
@@ -191,6 +196,22 @@ pub fn compile(
     Ok((classes, stats))
 }
 
+/// The copies that are kept on either side of a bound, for tokens of so many bytes.
+fn window(longest: usize) -> u32 {
+    2 * longest as u32 + 2
+}
+
+/// How many bytes of a token are looked at under a grammar, where bounds of it are cut.
+fn longest_view(grammar: &Grammar) -> usize {
+    let is_cut = |expr: &Expr| match expr {
+        Expr::Automaton(automaton) => automaton.counts.is_some_and(|(min, max)| {
+            max.is_some_and(|max| max - min.min(max) > window(LONGEST_VIEW_OF_PASSES))
+        }),
+        _ => false,
+    };
+    if grammar.exprs().iter().any(is_cut) { LONGEST_VIEW_OF_PASSES } else { LONGEST_VIEW }
+}
+
 fn too_large(limits: &Limits) -> Error {
     Error::Limit {
         limit: "max_automaton_bytes",
@@ -216,6 +237,8 @@ fn whole_ids(vocabulary: &Vocabulary) -> impl Iterator<Item = u32> {
 /// A vocabulary being folded.
 struct Folding<'a> {
     network: &'a Network,
+    /// Of longer tokens so many bytes are looked at, where the network was cut.
+    longest_view: usize,
     automaton: DisplacementAutomaton<'a>,
     /// Work units of one token, and of all.
     token_work: u64,
@@ -240,7 +263,7 @@ impl Folding<'_> {
     ) -> std::result::Result<Vec<TokenTarget>, Halt> {
         let alphabet = self.network.alphabet();
         let total = texts.len();
-        let longest = if self.network.has_cuts() { LONGEST_VIEW } else { usize::MAX };
+        let longest = if self.network.has_cuts() { self.longest_view } else { usize::MAX };
         let mut ends = Vec::with_capacity(total);
         let mut reported = self.automaton.work();
         // path[d]: the state after the first d bytes of the current token, as far as it is alive.

@@ -1,17 +1,31 @@
 //! The fewest letters that leave a frame, and by how many one letter can raise what a text still needs.
 //!
 //! Knuth's generalization of Dijkstra's algorithm to grammars (1977), over the states of the network.
-//! States that count are not written out: of so many passes each takes what the body takes.
+//! States that count are not written out: of so many passes each takes what the body takes. The passes of
+//! an automaton take different letters, so there the fewest letters are known within bounds ([`Side`]).
 
 use super::dawg::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network};
+use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+
+/// On which side of the fewest letters a number is where an automaton counts its passes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// No more.
+    Below,
+    /// No less.
+    Above,
+}
 
 /// For each state the fewest letters to the end of its rule.
 pub(super) struct Letters {
     fewest: Vec<u32>,
+    side: Side,
+    /// For each rule whose automaton counts its passes the starts of the rules that a pass calls.
+    bodies: FxHashMap<u32, Box<[u32]>>,
     /// The most letters that reading one adds to what is still needed; `None` where nobody knows a bound.
     pub(super) most_raised: Option<u32>,
     /// The classes that any state reads.
@@ -28,17 +42,27 @@ enum Waits {
 }
 
 impl Letters {
-    /// Of what is read without a class, if one is given; nothing is known then of what one letter raises.
+    /// Of what is read without a class, if one is given. What one letter raises is known above, of all
+    /// classes.
     ///
     /// # Errors
     /// Those of the meter.
     pub(super) fn new(
         network: &Network,
         without: Option<u8>,
+        side: Side,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let count = network.len();
-        let mut out = Self { fewest: vec![UNREACHABLE; count], most_raised: None, used: [0; 4] };
+        let bodies = network.counted_automata().map(|(rule, start)| {
+            let mut bodies: Vec<u32> = network.bodies(start);
+            bodies.sort_unstable();
+            bodies.dedup();
+            (rule, bodies.into())
+        });
+        let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
+        let fewest = vec![UNREACHABLE; count];
+        let mut out = Self { fewest, side, bodies, most_raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
         let mut heap = BinaryHeap::new();
         for state in 0..count as u32 {
@@ -58,6 +82,15 @@ impl Letters {
                 let after = listed(network, call.to);
                 if after != callee {
                     waiting[after as usize].push(Waits::Half(state, *call));
+                }
+                // Above, passes take what the dearest of them takes.
+                if side == Side::Above && network.counts_an_automaton(call.start) {
+                    let bodies = out.bodies.get(&network.rule_of(call.start));
+                    for &body in bodies.into_iter().flatten() {
+                        let body = listed(network, body);
+                        waiting[body as usize].push(Waits::Half(state, *call));
+                        meter.spend(1)?;
+                    }
                 }
             }
             meter.spend(1 + edges / 4 + network.calls(state).len() as u64)?;
@@ -81,7 +114,7 @@ impl Letters {
                 }
             }
         }
-        if without.is_none() {
+        if without.is_none() && side == Side::Above {
             out.most_raised = out.raise(network, meter)?;
         }
         Ok(out)
@@ -94,8 +127,10 @@ impl Letters {
         }
         let (body, needed, _, may_stop) = network.counting(state);
         if network.counts_an_automaton(state) {
-            // Nothing is taken to be far from the end for it.
-            return self.fewest[body as usize].max(needed).min(UNREACHABLE);
+            return match self.side {
+                Side::Below => self.fewest[body as usize].max(needed).min(UNREACHABLE),
+                Side::Above => self.passes(network, state, network.least_passes(state).0),
+            };
         }
         let passes = if may_stop { 0 } else { needed.max(1) };
         match self.fewest[body as usize] {
@@ -104,18 +139,32 @@ impl Letters {
         }
     }
 
+    /// The letters of so many passes of the automaton of a state, at most.
+    fn passes(&self, network: &Network, state: u32, passes: Option<u32>) -> u32 {
+        let Some(passes) = passes else { return UNREACHABLE };
+        let bodies = self.bodies.get(&network.rule_of(state)).into_iter().flatten();
+        let dearest = bodies.map(|&body| self.of(network, body)).max().unwrap_or(UNREACHABLE);
+        if passes == 0 { 0 } else { dearest.saturating_mul(passes).min(UNREACHABLE) }
+    }
+
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.fewest.len() * 4
+        let bodies = self.bodies.values().map(|bodies| 32 + bodies.len() * 4);
+        self.fewest.len() * 4 + bodies.sum::<usize>()
     }
 
     /// The most that one letter raises what is needed: over all frames and all ways to read a letter
     /// from them, what the frames that are there then need, less what the frame needed.
     fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<u32>, Halt> {
         let is_guarded = network.has_sets() && network.only_unique_items().is_none();
-        if network.is_for_charts() || is_guarded || network.has_counted_automata() {
+        if network.is_for_charts() || is_guarded {
             return Ok(None);
         }
+        // For each rule whose automaton counts its passes, by how much a pass raises what the rule needs.
+        let gap = |(rule, start)| {
+            (rule, i64::from(self.passes(network, start, Some(network.least_passes(start).1))))
+        };
+        let gaps: FxHashMap<u32, i64> = network.counted_automata().map(gap).collect();
         // What reading a letter from a fresh frame adds; `i64::MIN` while it is under way.
         let mut known: Vec<Option<i64>> = vec![None; network.len()];
         let mut most = 0;
@@ -136,6 +185,9 @@ impl Letters {
                     continue;
                 }
                 let own = i64::from(self.of(network, state));
+                // In the place of what counts: what the rule needs before a pass and after it, whatever
+                // was read, differs by no more than the gap.
+                let gap = gaps.get(&network.rule_of(state)).copied();
                 let mut raised = i64::MIN / 2;
                 for (_, to) in network.edges(state) {
                     raised = raised.max(i64::from(self.of(network, to)) - own);
@@ -144,14 +196,15 @@ impl Letters {
                     let callee = listed(network, call.start);
                     // A callee that is under way calls this state before it reads: left recursion.
                     let Some(inside) = known[callee as usize] else { return Ok(None) };
-                    let mut pushed = i64::from(self.of(network, call.to));
+                    let mut pushed = gap.unwrap_or_else(|| i64::from(self.of(network, call.to)));
                     pushed += i64::from(self.of(network, callee));
                     if network.is_counting(call.start) {
                         // The passes that are left after this one.
                         let all = i64::from(self.of(network, call.start));
                         pushed += (all - i64::from(self.of(network, callee))).max(0);
                     }
-                    raised = raised.max(pushed - own + inside);
+                    let before = if gap.is_some() { 0 } else { own };
+                    raised = raised.max(pushed - before + inside);
                 }
                 if own >= i64::from(UNREACHABLE) {
                     return Ok(None);

@@ -17,14 +17,24 @@ impl ByteAutomaton {
     /// # Errors
     /// What ends the work, and those of [`Lengths::new`].
     pub(crate) fn without_count(&self, most: usize, work: &Budget) -> Result<Option<Self>> {
-        let Some((min, max)) = self.counts else { return Ok(Some(self.clone())) };
+        Ok(self.with_passes(most, work)?.map(|(automaton, _)| automaton))
+    }
+
+    /// The same, and for each state how many passes it has done; none where nothing is counted.
+    ///
+    /// # Errors
+    /// Those of [`Self::without_count`].
+    pub(crate) fn with_passes(
+        &self,
+        most: usize,
+        work: &Budget,
+    ) -> Result<Option<(Self, Vec<u32>)>> {
+        let Some((min, max)) = self.counts else { return Ok(Some((self.clone(), Vec::new()))) };
         let mut edges = vec![Vec::new(); self.finals.len()];
         for &(from, part, to) in &self.parts {
             edges[from as usize].push((part, to));
         }
-        let targets = edges.iter().map(|edges| edges.iter().map(|edge| edge.1).collect());
-        let targets: Vec<Vec<u32>> = targets.collect();
-        let lengths = Lengths::new(&targets, &self.finals, min > 1, work)?;
+        let lengths = self.lengths(work)?;
         let mut order = vec![(self.start, 0)];
         let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
         numbers.insert(order[0], 0);
@@ -56,7 +66,34 @@ impl ByteAutomaton {
         }
         parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
         let (finals, parts) = (finals.into(), parts.into());
-        Ok(Some(Self { start: 0, finals, parts, counts: None, ..self.clone() }))
+        let passes = order.iter().map(|&(_, done)| done).collect();
+        Ok(Some((Self { start: 0, finals, parts, counts: None, ..self.clone() }, passes)))
+    }
+
+    /// Of how many passes the rest of each state can be.
+    fn lengths(&self, work: &Budget) -> Result<Lengths> {
+        let mut targets = vec![Vec::new(); self.finals.len()];
+        self.parts.iter().for_each(|&(from, _, to)| targets[from as usize].push(to));
+        let has_least = self.counts.is_some_and(|(min, _)| min > 1);
+        Lengths::new(&targets, &self.finals, has_least, work)
+    }
+
+    /// The same with a lower upper bound, which no token sees that sees less than half of `window` passes;
+    /// `None` where its own is no higher.
+    ///
+    /// # Errors
+    /// Those of [`Lengths::new`].
+    pub(crate) fn within_window(&self, window: u32, work: &Budget) -> Result<Option<Self>> {
+        let Some((min, Some(max))) = self.counts else { return Ok(None) };
+        let near = min.max(1).saturating_add(window);
+        if max <= near {
+            return Ok(None);
+        }
+        // So many passes before the bound all states are alive that ever are.
+        let lengths = self.lengths(work)?;
+        let (lead, period) = lengths.settled();
+        let most = near.saturating_add(lengths.most().max(lead.saturating_add(period)));
+        Ok((most < max).then(|| Self { counts: Some((min, Some(most))), ..self.clone() }))
     }
 
     /// What grammar text has in its place; `None` where that is too long.

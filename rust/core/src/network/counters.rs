@@ -369,6 +369,18 @@ impl Counters {
         (self.listed(state), needed, allowed, self.is_final(state))
     }
 
+    /// The least number of passes from a state to an end, and how much more it can be after a pass.
+    pub(crate) fn least_passes(&self, state: u32) -> (Option<u32>, u32) {
+        let (placed, passes, own) = self.find(state);
+        let Counting { counter, lengths, .. } = &placed.counting;
+        let least = match passes {
+            Passes::Done(done) => lengths.next(own, counter.min.saturating_sub(done)),
+            Passes::Free => lengths.next(own, 0),
+            Passes::Endless => None,
+        };
+        (least, lengths.widest_gap())
+    }
+
     /// Whether the rule of a state is an automaton, not a repetition.
     pub(crate) fn is_automaton(&self, state: u32) -> bool {
         self.find(state).0.counting.listed.is_some()

@@ -30,7 +30,7 @@ impl Network {
     }
 
     /// The rules that begin a pass of the rule of a state that counts.
-    pub(super) fn bodies(&self, state: u32) -> Vec<u32> {
+    pub(crate) fn bodies(&self, state: u32) -> Vec<u32> {
         match self.counted(state) {
             None => Vec::new(),
             Some(_) if self.counters.is_automaton(state) => {
@@ -70,7 +70,19 @@ impl Network {
 
     /// Whether an automaton keeps count.
     pub(crate) fn has_counted_automata(&self) -> bool {
-        self.counters.placed().any(|placed| placed.0.listed.is_some())
+        self.counted_automata().next().is_some()
+    }
+
+    /// The automata that keep count: the rule of each, and its state before any pass.
+    pub(crate) fn counted_automata(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let placed = self.counters.placed().filter(|placed| placed.0.listed.is_some());
+        placed.map(|(counting, start)| (counting.rule, start))
+    }
+
+    /// Of a state of an automaton that keeps count the least number of passes to an end, and how much more
+    /// it can be after a pass.
+    pub(crate) fn least_passes(&self, state: u32) -> (Option<u32>, u32) {
+        self.counters.least_passes(state)
     }
 
     /// Whether a state is of an automaton that keeps count.

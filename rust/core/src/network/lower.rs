@@ -7,7 +7,7 @@ use super::analysis::Analysis;
 use super::counters::Counter;
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
-use crate::automata::{Automaton, Nfa, call, ids, utf8};
+use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
@@ -88,6 +88,23 @@ pub(crate) fn alphabet(grammar: &Grammar, work: &Budget) -> Result<Alphabet> {
             .into(),
         position: Position::default(),
     })
+}
+
+/// Bounds on how many parts the texts of an automaton have.
+type PartBounds = (u32, Option<u32>);
+
+/// An automaton whose parts are no longer counted.
+struct WrittenOut {
+    automaton: ByteAutomaton,
+    /// Where it was cut: its shape, its own bounds, and for each state the passes done.
+    cut: Option<(u32, PartBounds, Vec<u32>)>,
+}
+
+fn automaton_bounds(expr: &Expr) -> PartBounds {
+    match expr {
+        Expr::Automaton(automaton) => automaton.counts.unwrap_or_default(),
+        _ => (0, None),
+    }
 }
 
 /// Writes the right-hand sides of one grammar as automata.
@@ -180,14 +197,50 @@ impl Lowering<'_> {
             self.as_they_stand.borrow_mut().insert(rule.index());
             return Ok(out);
         }
-        let written = self.written_out(automaton, rule)?;
-        self.lowered(rule, |nfa, work, from, to| self.automaton(nfa, &written, (from, to), work))
+        let written = self.written_out(self.grammar.rule(rule).body, automaton, rule)?;
+        self.lowered(rule, |nfa, work, from, to| {
+            self.without_count(nfa, &written, (from, to), work);
+        })
     }
 
-    /// An automaton without its count.
-    fn written_out(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<ByteAutomaton> {
+    /// An automaton without its count, of which no more is written out than tokens tell apart.
+    fn written_out(
+        &self,
+        expr: ExprId,
+        automaton: &ByteAutomaton,
+        rule: RuleId,
+    ) -> Result<WrittenOut> {
         let most = self.options.limits.max_network_states;
-        automaton.without_count(most, self.work)?.ok_or_else(|| self.too_large(rule))
+        let cut = match self.options.repeat_window {
+            Some(window) => automaton.within_window(window, self.work)?,
+            None => None,
+        };
+        let shown = cut.as_ref().unwrap_or(automaton);
+        let written = shown.with_passes(most, self.work)?;
+        let (automaton, passes) = written.ok_or_else(|| self.too_large(rule))?;
+        let bounds = automaton_bounds(self.grammar.expr(expr));
+        let cut = cut.map(|_| (self.shapes.of(expr), bounds, passes));
+        Ok(WrittenOut { automaton, cut })
+    }
+
+    /// Adds an automaton without its count. As with repetitions, what is cut must not become equal to
+    /// what is cut elsewhere: each state has a marker that tells its passes.
+    fn without_count(
+        &self,
+        nfa: &mut Nfa,
+        WrittenOut { automaton, cut }: &WrittenOut,
+        (from, to): (u32, u32),
+        work: &mut Vec<(ExprId, u32, u32)>,
+    ) {
+        let states = self.automaton(nfa, automaton, (from, to), work);
+        let Some((shape, (min, max), passes)) = cut else { return };
+        let sink = nfa.state();
+        let mut markers = self.markers.borrow_mut();
+        for (&state, &passes) in states.iter().zip(passes) {
+            let next = FIRST_MARKER + markers.len() as u32;
+            let key = (*shape, *min, *max, passes);
+            nfa.edge(state, *markers.entry(key).or_insert(next), sink);
+        }
     }
 
     fn body(&self, body: ExprId, rule: RuleId) -> Result<Automaton> {
@@ -283,10 +336,12 @@ impl Lowering<'_> {
                 return Err(guards_refused(self.grammar, "an automaton within a rule"));
             }
             Expr::Automaton(automaton) if automaton.counts.is_some() => {
-                let written = self.written_out(automaton, rule)?;
-                self.automaton(nfa, &written, (from, to), work);
+                let written = self.written_out(expr, automaton, rule)?;
+                self.without_count(nfa, &written, (from, to), work);
             }
-            Expr::Automaton(automaton) => self.automaton(nfa, automaton, (from, to), work),
+            Expr::Automaton(automaton) => {
+                self.automaton(nfa, automaton, (from, to), work);
+            }
             Expr::Macro(_) => unreachable!("refused before"),
         }
         Ok(())
@@ -319,14 +374,15 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Its states are none of those that lead to it or away: it may come back to its start.
+    /// Its states, which are returned, are none of those that lead to it or away: it may come back to its
+    /// start.
     fn automaton(
         &self,
         nfa: &mut Nfa,
         automaton: &ByteAutomaton,
         (from, to): (u32, u32),
         work: &mut Vec<(ExprId, u32, u32)>,
-    ) {
+    ) -> Vec<u32> {
         let states: Vec<u32> = automaton.finals.iter().map(|_| nfa.state()).collect();
         let at = |state: u32| states[state as usize];
         nfa.skip(from, at(automaton.start));
@@ -341,6 +397,7 @@ impl Lowering<'_> {
             }
         }
         work.extend(automaton.parts.iter().map(|&(p, part, q)| (part, at(p), at(q))));
+        states
     }
 
     fn byte_ranges(&self, nfa: &mut Nfa, ranges: &[(u8, u8)], from: u32, to: u32) {

@@ -1,0 +1,178 @@
+"""Texts that end in time where automata count: bounds on the characters of rules and of patterns.
+
+The oracle searches: from each place it looks at all places that tokens lead to, level by level,
+with masks that know no budget. Bounds are large beside the tokens, so that token classes, tables
+and countdowns are those of automata that were cut, and small enough for a walk to reach them.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+import tokfold
+from hypothesis import given
+from hypothesis import strategies as st
+from strategies.engine import allowed_tokens, compiled_with, mask_of
+from strategies.profiles import CASES, examples
+from tokfold import Grammar, Matcher
+
+TEXTS = [
+    "a",
+    "b",
+    "c",
+    "-",
+    "(",
+    ")",
+    ",",
+    '"',
+    "é",
+    "aa",
+    "ab",
+    "bc",
+    "a-",
+    ")a",
+    ',"',
+    "aba",
+    'c"',
+]
+CUT = ["é".encode()[:1], "é".encode()[1:], b"a" + "é".encode()[:1], "é".encode()[1:] + b"b"]
+TOKENS = [*(text.encode() for text in TEXTS), *CUT]
+STOP = len(TOKENS)
+SIZE = STOP + 1
+VOCABULARY = tokfold.Vocabulary([*TOKENS, b"</s>"], stop_token_ids=[STOP])
+
+BODIES = [
+    "[abc]*",
+    "[abcé]+",
+    '("a" | "bc")*',
+    '("aa")*',
+    '"a"+ ("-" "a"+)*',
+    '[ab]* "-" [a-c]* | "c"',
+    '("ab" | "é"){2,9} "c"',
+    'TagDispatch(loop_after_dispatch=false, excludes=("ab"))',
+    '"a" t | "-"',
+    '[^"é]* "-"',
+]
+FRAMES = [
+    "root ::= t",
+    'root ::= "(" t ")"',
+    'root ::= t "," t',
+    'root ::= ("(" t ")")* ","',
+    'root ::= "(" (t ",")* ")" | "c"',
+    'root ::= "b" t | "c" u\nu[max_chars={more}] ::= {body}',
+    'root ::= "(" root ")" | t',
+]
+PATTERNS = ["^[abc]*$", "^(a|bc)*$", "^(aa)*$", "^(ab|c){2,}$", "^[ab]+(-[ab]+)*$", "^(é|a)*-?$"]
+
+
+@st.composite
+def grammars(draw: st.DrawFn) -> Grammar:
+    most = draw(st.integers(6, 40))
+    if draw(st.booleans()):
+        body, frame = draw(st.sampled_from(BODIES)), draw(st.sampled_from(FRAMES))
+        frame = frame.replace("{more}", str(most + draw(st.integers(0, 3)))).replace("{body}", body)
+        return Grammar.from_ebnf(f"{frame}\nt[max_chars={most}] ::= {body}")
+    schema = {"type": "string", "pattern": draw(st.sampled_from(PATTERNS)), "maxLength": most + 6}
+    least = draw(st.sampled_from([0, 1, 2, 3, 10]))
+    if least:
+        schema["minLength"] = least
+    return Grammar.from_json_schema(schema)
+
+
+class Search:
+    """The fewest tokens to the end of the text, the stop token not counted."""
+
+    def __init__(self) -> None:
+        self.known: dict[tokfold.MatcherState, int | None] = {}
+
+    def fewest(self, matcher: Matcher) -> int | None:
+        stand = matcher.state
+        if stand not in self.known:
+            self.known[stand] = self._search(matcher)
+        return self.known[stand]
+
+    def _search(self, matcher: Matcher) -> int | None:
+        level, seen = [matcher.fork()], {matcher.state}
+        for depth in range(60):
+            if any(one.is_accepting for one in level):
+                return depth
+            following = []
+            for one in level:
+                for token in allowed_tokens(mask_of(one, SIZE)[0][:STOP]):
+                    after = one.fork()
+                    assert after.accept_token(token)
+                    if after.state not in seen:
+                        seen.add(after.state)
+                        following.append(after)
+            level = following
+        return None
+
+
+@examples(90)
+@given(grammars(), st.sampled_from(["never", "now"]), st.randoms(use_true_random=False))
+def test_masks_near_the_end(grammar, classes, random: Random):
+    compiled = compiled_with(grammar, VOCABULARY, classes=classes)
+    plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
+    search = Search()
+    fewest = search.fewest(plain)
+    assert fewest is not None
+    with pytest.raises(tokfold.TokenBudgetError) as caught:
+        Matcher(compiled, max_tokens=fewest)
+    assert caught.value.needed == fewest + 1
+    assert compiled.shortest().tokens == fewest
+    budget = fewest + 1 + random.choice([0, 1, 2, 5, 12])
+    matcher = Matcher(compiled, max_tokens=budget)
+    for left in range(budget, 0, -1):
+        expected = []
+        for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
+            after = plain.fork()
+            if is_allowed:
+                assert after.accept_token(token)
+                found = search.fewest(after)
+                is_allowed = found is not None and found + 1 <= left - 1
+            expected.append(is_allowed)
+        found = mask_of(matcher, SIZE)[0]
+        assert found == [*expected, plain.is_accepting], (str(grammar), matcher.text, left)
+        CASES["counted: masks that end in time"] += 1
+        allowed = allowed_tokens(expected)
+        if not allowed:
+            assert plain.is_accepting
+            return
+        token = random.choice(allowed)
+        assert plain.accept_token(token)
+        assert matcher.accept_token(token)
+
+
+@examples(60)
+@given(grammars(), st.randoms(use_true_random=False))
+def test_classes_of_automata_that_were_cut(grammar, random: Random):
+    """Masks with token classes are those without, along walks to the bound."""
+    ways = [
+        Matcher(compiled_with(grammar, VOCABULARY, classes=classes)) for classes in ("never", "now")
+    ]
+    for _ in range(50):
+        found = [mask_of(matcher, SIZE)[0] for matcher in ways]
+        assert found[0] == found[1], (str(grammar), ways[0].text)
+        CASES["counted: masks with classes"] += 1
+        allowed = allowed_tokens(found[0][:STOP])
+        if not allowed:
+            return
+        token = random.choice(allowed)
+        for matcher in ways:
+            assert matcher.accept_token(token)
+
+
+def test_a_format_with_a_length_costs_what_the_format_costs():
+    """Token classes are made of an automaton that was cut, whatever its bound."""
+    sizes = []
+    for most in (100, 2_083, 1_000_000):
+        schema = {"type": "string", "format": "uri", "minLength": 1, "maxLength": most}
+        compiled = compiled_with(Grammar.from_json_schema(schema), WIDE, classes="now")
+        assert compiled.classes is not None
+        sizes.append(len(compiled.classes.representatives))
+        assert compiled.shortest().tokens <= 5
+    assert sizes[1] == sizes[2]
+
+
+WIDE = tokfold.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
