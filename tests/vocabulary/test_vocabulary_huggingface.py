@@ -313,6 +313,10 @@ class TestOtherObjects:
         with pytest.raises(VocabularyError, match="get_vocab"):
             Vocabulary.from_huggingface(thing)
 
+    def test_a_path_says_what_reads_it(self):
+        with pytest.raises(VocabularyError, match=r"Vocabulary\.from_file"):
+            Vocabulary.from_huggingface("folder/of/a/model")
+
     def test_slow_on_bytes(self):
         class Slow:
             eos_token_id = 2

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from os import PathLike
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -35,9 +36,12 @@ def _vocabulary(tokenizer: object, where: str) -> dict[Any, int]:
     """Call ``get_vocab`` and check what comes: text (some tokenizers: bytes) to id."""
     get_vocab = getattr(tokenizer, "get_vocab", None)
     if not callable(get_vocab):
+        hint = ""
+        if isinstance(tokenizer, str | PathLike):
+            hint = "; Vocabulary.from_file reads the files of one, by their path or folder"
         raise VocabularyError(
-            f"{where}: expected a tokenizer of transformers or tokenizers, "
-            "but the object has no get_vocab()"
+            f"{where}: expected a tokenizer of transformers or tokenizers, but the object has no "
+            f"get_vocab(){hint}"
         )
     entries = get_vocab()
     if not isinstance(entries, Mapping):

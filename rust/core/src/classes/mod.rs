@@ -94,7 +94,7 @@ pub struct TokenClasses {
 /// No tokenizer of text has any.
 const LONGEST_VIEW: usize = 1_024;
 /// The same where the passes of an automaton are cut: each of its states is written out for each number of
-/// passes that is kept. Of the tokens of Llama 3 and o200k one in a hundred has more bytes.
+/// passes that is kept. Of the tokens of Llama 3 and o200k one in two hundred has more bytes.
 const LONGEST_VIEW_OF_PASSES: usize = 24;
 
 /// Tokens between two reports of progress.
