@@ -98,7 +98,7 @@ def test_large_counts(text: str, large: bool):
 @pytest.mark.parametrize(
     "text",
     [
-        'root[lazy] ::= "a"',
+        'root[lazy] ::= "a" | "(" root ")"',
         'root ::= a\na[max_tokens=3] ::= "x"',
         'root ::= a "y"\na ::= "y" (= "x")',
     ],
