@@ -121,7 +121,8 @@ def test_masks_near_the_end(grammar, classes, random: Random):
         Matcher(compiled, max_tokens=fewest)
     assert caught.value.needed == fewest + 1
     assert compiled.shortest().tokens == fewest
-    budget = fewest + 1 + random.choice([0, 1, 2, 5, 12])
+    # The longest budgets begin far from the end: a countdown says when masks must look for it.
+    budget = fewest + 1 + random.choice([0, 1, 2, 5, 12, 30, 45])
     matcher = Matcher(compiled, max_tokens=budget)
     for left in range(budget, 0, -1):
         expected = []
@@ -144,6 +145,35 @@ def test_masks_near_the_end(grammar, classes, random: Random):
         assert matcher.accept_token(token)
 
 
+@pytest.mark.parametrize("body", ['"a"+ ("-" "a"+)*', '("aa" | "b" "c"{6})* "b"', '"a" t | "-"'])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_countdown_ends_where_the_budget_may_forbid_a_token(body, seed):
+    """Tokens of all letters, so letters bound tokens, and budgets from far to near."""
+    random = Random(seed)
+    grammar = Grammar.from_ebnf(f'root ::= "(" t ("," t)* ")"\nt[max_chars=30] ::= {body}')
+    compiled = compiled_with(grammar, VOCABULARY, classes="never")
+    plain, search = Matcher(compiled), Search()
+    matcher = Matcher(compiled, max_tokens=90)
+    for left in range(90, 0, -1):
+        expected = []
+        for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
+            after = plain.fork()
+            if is_allowed:
+                assert after.accept_token(token)
+                found = search.fewest(after)
+                is_allowed = found is not None and found + 1 <= left - 1
+            expected.append(is_allowed)
+        assert mask_of(matcher, SIZE)[0][:STOP] == expected, (matcher.text, left)
+        allowed = allowed_tokens(expected)
+        if not allowed:
+            assert plain.is_accepting
+            return
+        # A text that goes on as long as it can.
+        token = max(random.sample(allowed, min(4, len(allowed))), key=lambda t: TOKENS[t] != b")")
+        assert plain.accept_token(token)
+        assert matcher.accept_token(token)
+
+
 @examples(60)
 @given(grammars(), st.randoms(use_true_random=False))
 def test_classes_of_automata_that_were_cut(grammar, random: Random):
@@ -161,6 +191,24 @@ def test_classes_of_automata_that_were_cut(grammar, random: Random):
         token = random.choice(allowed)
         for matcher in ways:
             assert matcher.accept_token(token)
+
+
+def test_tokens_of_a_class_lead_to_the_same_place():
+    """Two bounds that are cut to the same stay two: what leads to them is told apart."""
+    grammar = Grammar.from_ebnf(
+        'root ::= "b" t | "c" u\nt[max_chars=30] ::= "a"+ ("-" "a"+)*\n'
+        'u[max_chars=31] ::= "a"+ ("-" "a"+)*'
+    )
+    classes = compiled_with(grammar, VOCABULARY, classes="now").classes
+    assert classes is not None
+    plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
+    places = {}
+    for token in allowed_tokens(mask_of(plain, SIZE)[0][:STOP]):
+        after = plain.fork()
+        assert after.accept_token(token)
+        places.setdefault(int(classes.class_of[token]), set()).add(after.state)
+    assert len(places) == 2  # of the tokens b and c, with which a text begins
+    assert all(len(found) == 1 for found in places.values())
 
 
 def test_a_format_with_a_length_costs_what_the_format_costs():

@@ -184,6 +184,18 @@ def test_a_rule_that_calls_itself_last():
     assert accepted(grammar, "a;", "a,b,c;", "a,b,c,d;") == [True, True, False]
 
 
+def test_bounds_within_bounds():
+    grammar = tokfold.Grammar.from_ebnf(
+        'root ::= "<" list ">"\nlist[max_chars=9] ::= (word ",")*\nword[max_chars=2] ::= [a-zé]*'
+    )
+    texts = ("<>", "<é,éé,,>", "<aa,aa,aa,>", "<aa,aa,aa,a,>", "<aaa,>")
+    assert accepted(grammar, *texts) == [True, True, True, False, False]
+    lazy = tokfold.Grammar.from_ebnf(
+        'root ::= "<" all ">"\nall[max_chars=6] ::= part*\npart[lazy] ::= [ab]* "b"'
+    )
+    assert accepted(lazy, "<abb>", "<ababab>", "<aba>", "<abababb>") == [True, True, False, False]
+
+
 def test_a_lazy_rule_without_a_bound():
     ours = tokfold.Grammar.from_ebnf('root ::= c "x"\nc[lazy] ::= "/*" [^]* "*/"')
     assert accepted(ours, "/* a */x", "/* a */ */x", "/**/x") == [True, False, True]

@@ -97,14 +97,14 @@ class Built:
 
     @lazy
     def _compilable(self) -> CoreGrammar:
-        """The grammar for the core to compile: automata in place of macros and of ``max_chars``.
+        """The grammar for the core to compile: automata for macros, ``max_chars`` and ``lazy``.
 
         Rules keep their names, numbers and places.
 
         Raises:
             LimitExceededError: the automaton of a macro is too large.
-            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read, or the characters of
-                a rule cannot be counted.
+            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read, or a rule with
+                ``max_chars`` or ``lazy`` is none that an automaton can follow.
         """
         return self._with_automata(self._core)
 

@@ -298,13 +298,12 @@ impl Grammar {
         Ok(found.map(|rule| self.inner.rule(rule).name.clone()))
     }
 
-    /// Whether some rule may have so many characters at most.
+    /// Whether a rule has the option `max_chars` or `lazy`.
     fn has_bounded_rules(&self) -> bool {
         self.inner.has_bounded_rules()
     }
 
-    /// The same grammar with automata in place of the macros that are read byte by byte, and of the rules
-    /// that may have so many characters at most.
+    /// Replaces macros that are read byte by byte, and rules with `max_chars` or `lazy`, by automata.
     #[pyo3(signature = (limits=None))]
     fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let limits = self::limits(limits)?;

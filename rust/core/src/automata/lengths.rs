@@ -141,7 +141,7 @@ impl Lengths {
         (next != NEVER).then_some(next)
     }
 
-    /// How far past any number, up to the least that a state has, its next one can be.
+    /// The largest distance from a number of passes to the next number that a state has.
     pub(crate) fn widest_gap(&self) -> u32 {
         let gaps = self.rows.iter().copied().filter(|&past| past != NEVER);
         gaps.max().unwrap_or(0).max(self.most)

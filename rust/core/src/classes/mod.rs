@@ -93,8 +93,9 @@ pub struct TokenClasses {
 /// (docs/design/counting.md, "The repetition window"), and one of a megabyte would take millions.
 /// No tokenizer of text has any.
 const LONGEST_VIEW: usize = 1_024;
-/// The same where the passes of an automaton are cut: each of its states is written out for each number of
-/// passes that is kept. Of the tokens of Llama 3 and o200k one in two hundred has more bytes.
+/// [`LONGEST_VIEW`] for a grammar with an automaton whose count is cut, such as a `format` beside a
+/// `maxLength`. It is smaller because the network has a copy of each state of that automaton for each count
+/// that is kept. One token in two hundred of Llama 3 and o200k is longer.
 const LONGEST_VIEW_OF_PASSES: usize = 24;
 
 /// Tokens between two reports of progress.
@@ -196,12 +197,12 @@ pub fn compile(
     Ok((classes, stats))
 }
 
-/// The copies that are kept on either side of a bound, for tokens of so many bytes.
+/// How many copies, or passes, are kept on either side of a bound if no token that is looked at is longer.
 fn window(longest: usize) -> u32 {
     2 * longest as u32 + 2
 }
 
-/// How many bytes of a token are looked at under a grammar, where bounds of it are cut.
+/// The length in bytes up to which tokens are looked at under a grammar some of whose bounds are cut.
 fn longest_view(grammar: &Grammar) -> usize {
     let is_cut = |expr: &Expr| match expr {
         Expr::Automaton(automaton) => automaton.counts.is_some_and(|(min, max)| {
@@ -237,7 +238,7 @@ fn whole_ids(vocabulary: &Vocabulary) -> impl Iterator<Item = u32> {
 /// A vocabulary being folded.
 struct Folding<'a> {
     network: &'a Network,
-    /// Of longer tokens so many bytes are looked at, where the network was cut.
+    /// If bounds of the network are cut, tokens of more bytes are classes of their own.
     longest_view: usize,
     automaton: DisplacementAutomaton<'a>,
     /// Work units of one token, and of all.

@@ -2,7 +2,8 @@
 //!
 //! Knuth's generalization of Dijkstra's algorithm to grammars (1977), over the states of the network.
 //! States that count are not written out: of so many passes each takes what the body takes. The passes of
-//! an automaton take different letters, so there the fewest letters are known within bounds ([`Side`]).
+//! an automaton take different letters, so for such a state only a lower and an upper bound are known
+//! ([`Bound`]).
 
 use super::dawg::UNREACHABLE;
 use crate::budget::{Halt, Meter};
@@ -11,19 +12,17 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// On which side of the fewest letters a number is where an automaton counts its passes.
+/// Which bound on the fewest letters is kept. Both are exact but for automata that count their passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    /// No more.
-    Below,
-    /// No less.
-    Above,
+pub(super) enum Bound {
+    Lower,
+    Upper,
 }
 
 /// For each state the fewest letters to the end of its rule.
 pub(super) struct Letters {
     fewest: Vec<u32>,
-    side: Side,
+    bound: Bound,
     /// For each rule whose automaton counts its passes the starts of the rules that a pass calls.
     bodies: FxHashMap<u32, Box<[u32]>>,
     /// The most letters that reading one adds to what is still needed; `None` where nobody knows a bound.
@@ -42,15 +41,15 @@ enum Waits {
 }
 
 impl Letters {
-    /// Of what is read without a class, if one is given. What one letter raises is known above, of all
-    /// classes.
+    /// Counts the letters of all classes but `without`. What one letter raises is known for the upper bound
+    /// alone, and only if no class is left out.
     ///
     /// # Errors
     /// Those of the meter.
     pub(super) fn new(
         network: &Network,
         without: Option<u8>,
-        side: Side,
+        bound: Bound,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let count = network.len();
@@ -62,7 +61,7 @@ impl Letters {
         });
         let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
         let fewest = vec![UNREACHABLE; count];
-        let mut out = Self { fewest, side, bodies, most_raised: None, used: [0; 4] };
+        let mut out = Self { fewest, bound, bodies, most_raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
         let mut heap = BinaryHeap::new();
         for state in 0..count as u32 {
@@ -83,8 +82,8 @@ impl Letters {
                 if after != callee {
                     waiting[after as usize].push(Waits::Half(state, *call));
                 }
-                // Above, passes take what the dearest of them takes.
-                if side == Side::Above && network.counts_an_automaton(call.start) {
+                // For the upper bound each pass takes as many letters as the longest of them.
+                if bound == Bound::Upper && network.counts_an_automaton(call.start) {
                     let bodies = out.bodies.get(&network.rule_of(call.start));
                     for &body in bodies.into_iter().flatten() {
                         let body = listed(network, body);
@@ -114,7 +113,7 @@ impl Letters {
                 }
             }
         }
-        if without.is_none() && side == Side::Above {
+        if without.is_none() && bound == Bound::Upper {
             out.most_raised = out.raise(network, meter)?;
         }
         Ok(out)
@@ -127,9 +126,9 @@ impl Letters {
         }
         let (body, needed, _, may_stop) = network.counting(state);
         if network.counts_an_automaton(state) {
-            return match self.side {
-                Side::Below => self.fewest[body as usize].max(needed).min(UNREACHABLE),
-                Side::Above => self.passes(network, state, network.least_passes(state).0),
+            return match self.bound {
+                Bound::Lower => self.fewest[body as usize].max(needed).min(UNREACHABLE),
+                Bound::Upper => self.passes(network, state, network.least_passes(state).0),
             };
         }
         let passes = if may_stop { 0 } else { needed.max(1) };
@@ -139,12 +138,12 @@ impl Letters {
         }
     }
 
-    /// The letters of so many passes of the automaton of a state, at most.
+    /// An upper bound on the letters of so many passes of the automaton of a state.
     fn passes(&self, network: &Network, state: u32, passes: Option<u32>) -> u32 {
         let Some(passes) = passes else { return UNREACHABLE };
         let bodies = self.bodies.get(&network.rule_of(state)).into_iter().flatten();
-        let dearest = bodies.map(|&body| self.of(network, body)).max().unwrap_or(UNREACHABLE);
-        if passes == 0 { 0 } else { dearest.saturating_mul(passes).min(UNREACHABLE) }
+        let longest = bodies.map(|&body| self.of(network, body)).max().unwrap_or(UNREACHABLE);
+        if passes == 0 { 0 } else { longest.saturating_mul(passes).min(UNREACHABLE) }
     }
 
     /// Bytes held.
@@ -160,7 +159,7 @@ impl Letters {
         if network.is_for_charts() || is_guarded {
             return Ok(None);
         }
-        // For each rule whose automaton counts its passes, by how much a pass raises what the rule needs.
+        // For each rule whose automaton counts its passes the most by which a pass raises what it needs.
         let gap = |(rule, start)| {
             (rule, i64::from(self.passes(network, start, Some(network.least_passes(start).1))))
         };
@@ -185,8 +184,8 @@ impl Letters {
                     continue;
                 }
                 let own = i64::from(self.of(network, state));
-                // In the place of what counts: what the rule needs before a pass and after it, whatever
-                // was read, differs by no more than the gap.
+                // This state stands for all counts of its automaton: what is needed after a pass exceeds what
+                // was needed before it by the gap at most.
                 let gap = gaps.get(&network.rule_of(state)).copied();
                 let mut raised = i64::MIN / 2;
                 for (_, to) in network.edges(state) {

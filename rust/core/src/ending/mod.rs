@@ -23,7 +23,7 @@ use crate::budget::{Halt, Interrupt, Meter};
 use crate::network::{BOTTOM, Network, contains, members};
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::Trie;
-use letters::{Letters, Side};
+use letters::{Bound, Letters};
 use parking_lot::{Mutex, MutexGuard};
 use rows::Rows;
 use rustc_hash::FxHashMap;
@@ -238,9 +238,9 @@ impl Asking<'_> {
 /// Bounds on what it takes to end a text, from the network alone.
 pub(crate) struct Countdown {
     network: Arc<Network>,
-    /// No less than the fewest letters.
+    /// Upper bounds on the fewest letters.
     letters: Letters,
-    /// No more than the fewest bytes, where that may differ: where the grammar takes some tokens whole, or an
+    /// Lower bounds on the fewest bytes, if they may differ: if the grammar takes some tokens whole, or an
     /// automaton counts its passes.
     bytes_alone: Option<Letters>,
     /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
@@ -259,10 +259,10 @@ impl Countdown {
         single: &crate::network::ClassSet,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let letters = Letters::new(&network, None, Side::Above, meter)?;
+        let letters = Letters::new(&network, None, Bound::Upper, meter)?;
         let escape = network.alphabet().escape();
         let bytes_alone = match escape.is_some() || network.has_counted_automata() {
-            true => Some(Letters::new(&network, escape, Side::Below, meter)?),
+            true => Some(Letters::new(&network, escape, Bound::Lower, meter)?),
             false => None,
         };
         let is_spelled = members(&letters.used).all(|class| contains(single, class));

@@ -20,7 +20,8 @@ impl ByteAutomaton {
         Ok(self.with_passes(most, work)?.map(|(automaton, _)| automaton))
     }
 
-    /// The same, and for each state how many passes it has done; none where nothing is counted.
+    /// The automaton of [`Self::without_count`], and the number of passes that are done in each of its
+    /// states: an empty list if `self` does not count.
     ///
     /// # Errors
     /// Those of [`Self::without_count`].
@@ -78,8 +79,8 @@ impl ByteAutomaton {
         Lengths::new(&targets, &self.finals, has_least, work)
     }
 
-    /// The same with a lower upper bound, which no token sees that sees less than half of `window` passes;
-    /// `None` where its own is no higher.
+    /// Lowers the upper bound as far as no token of fewer than half of `window` passes can tell the
+    /// difference. `None` if the bound is low enough already.
     ///
     /// # Errors
     /// Those of [`Lengths::new`].
@@ -89,7 +90,7 @@ impl ByteAutomaton {
         if max <= near {
             return Ok(None);
         }
-        // So many passes before the bound all states are alive that ever are.
+        // At this distance from the bound every state has a rest that still fits.
         let lengths = self.lengths(work)?;
         let (lead, period) = lengths.settled();
         let most = near.saturating_add(lengths.most().max(lead.saturating_add(period)));

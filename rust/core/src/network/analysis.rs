@@ -359,11 +359,11 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, narrows: bool) -> Option<Error> 
     let (construct, why) = if narrows {
         ("lookahead", "(= ...) narrows masks without changing which strings are accepted")
     } else if options.lazy {
-        ("lazy", "committing to the earliest completion is not a context-free choice")
+        ("lazy", "Grammar::with_bounded_rules has not replaced it by an automaton")
     } else if options.max_tokens.is_some() {
         ("max_tokens", "a budget of tokens is not a property of the text")
     } else if options.max_chars.is_some() {
-        ("max_chars", "a budget of characters tells tokens apart by their length")
+        ("max_chars", "Grammar::with_bounded_rules has not replaced it by an automaton")
     } else if let Some((name, _)) = options.other.first() {
         (name.as_str(), "this option is not known to leave the language as it is")
     } else {

@@ -36,8 +36,8 @@ impl Grammar {
         self.rules.iter().any(|rule| rule.options.is_bounded())
     }
 
-    /// The same grammar, in which automata take the place of the rules with `max_chars` or `lazy`. Rules keep
-    /// their names and numbers; some are added behind them.
+    /// Replaces the body of each rule with `max_chars` or `lazy` by an automaton of the texts that the option
+    /// leaves. All rules keep their names and numbers; the rules that the automata call are appended.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the body of such a rule is not regular, takes tokens whole or has a macro

@@ -1,4 +1,4 @@
-//! The same texts, however the network is put together.
+//! A bounded rule has the same texts in a network that is made at once, in a linked one, and in a frame.
 
 use crate::budget::{Budget, Interrupt};
 use crate::compile::CompileOptions;
