@@ -51,6 +51,14 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     BLOCK: tl.constexpr,  # noqa: N803
     GROUP: tl.constexpr,  # noqa: N803
 ):
+    groups = tl.arange(0, BLOCK // GROUP)[:, None]
+    columns = tl.program_id(1) * BLOCK + groups * GROUP + tl.arange(0, GROUP)[None, :]
+    is_token = columns < num_tokens
+    # The load of the classes does not wait for that of the row.
+    if HAS_CLASSES:
+        bit = tl.load(class_of + columns, mask=is_token, other=-1).to(tl.int32)
+    else:
+        bit = tl.where(is_token, columns, -1)
     index = tl.program_id(0)
     row = index.to(tl.int64)
     if HAS_ROWS:
@@ -59,13 +67,6 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     if HAS_NUMBERS:
         mask = tl.load(numbers + index).to(tl.int64)
     if (row >= 0) & (row < num_rows):
-        groups = tl.arange(0, BLOCK // GROUP)[:, None]
-        columns = tl.program_id(1) * BLOCK + groups * GROUP + tl.arange(0, GROUP)[None, :]
-        is_token = columns < num_tokens
-        if HAS_CLASSES:
-            bit = tl.load(class_of + columns, mask=is_token, other=-1).to(tl.int32)
-        else:
-            bit = tl.where(is_token, columns, -1)
         words = masks + mask * mask_stride + (bit >> 5)
         word = tl.load(words, mask=bit >= 0, other=0)
         allowed = (word >> (bit & 31)) & 1
