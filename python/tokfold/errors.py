@@ -80,16 +80,16 @@ class UnsupportedGrammarError(TokfoldError, ValueError):
     """The grammar is well-formed but holds something that cannot be handled exactly.
 
     Attributes:
-        construct: the construct, as grammar text names it (``"TagDispatch"``, ``"max_tokens"``).
+        construct: the construct, as grammar text names it (``"TagDispatch"``, ``"lookahead"``).
         line: 1-based line.
         column: 1-based column, in code points.
 
     Example:
         >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
-        >>> tokfold.compile('root[max_tokens=2] ::= "a"+', vocabulary)
+        >>> tokfold.compile('root[lazy] ::= "a" root "a" | "a"', vocabulary)
         Traceback (most recent call last):
             ...
-        tokfold.errors.UnsupportedGrammarError: line 1, column 1: max_tokens: rule "root": ...
+        tokfold.errors.UnsupportedGrammarError: line 1, column 1: lazy: rule "root" must be ...
     """
 
     def __init__(self, message: str, construct: str, line: int, column: int) -> None:

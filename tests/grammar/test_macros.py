@@ -80,7 +80,7 @@ def test_large_repetitions_are_the_rule_that_holds_them():
         ('root ::= "a" | Regex("(a)\\\\1")', "Regex", 1, 16),
         ('root ::= Regex("a") | Token(999)', "Token", 1, 23),
         ('root ::= TagDispatch(("a", x))\nx[lazy] ::= "b" | "(" x ")"', "lazy", 2, 1),
-        ('root ::= Regex("a") x\nx[max_tokens=3] ::= "b"', "max_tokens", 2, 1),
+        ('root ::= Regex("a") x\nx[max_tokens=3] ::= "b" x "c" | "d"', "max_tokens", 2, 1),
         ('root ::= a "c"\na ::= Regex("a") (= "b")', "lookahead", 2, 1),
         ('root ::= Regex("a") | TokenTagDispatch((999, x))\nx ::= "b"', "TokenTagDispatch", 1, 23),
     ],

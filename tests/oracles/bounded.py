@@ -1,12 +1,15 @@
-"""Rules of at most so many characters by definition: a rule for each number of characters.
+"""Rules of at most so many characters or tokens by definition.
 
-:func:`expanded` writes a grammar in which some rules have a bound as one without bounds. It takes
-any grammar, also where no automaton could follow a bounded rule, and grows with bounds and splits.
+:func:`expanded` writes a grammar in which some rules have a bound on their characters as one
+without bounds, with a rule for each number of characters. It takes any grammar, also where no
+automaton could follow a bounded rule, and grows with bounds and splits. :func:`in_tokens` writes
+one in which a rule has a bound on its tokens, over letters of which one stands before each token.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 
 from oracles.model import CharClass, Choice, Empty, Expr, Grammar, Literal, Ref, Repeat, Seq
 
@@ -79,3 +82,56 @@ class _Expansion:
             for count in firsts
         )
         return Choice(tuple(ways))
+
+
+# ------------------------------------------------------------------------- tokens of a rule
+
+BEGIN = 0
+"""The letter that stands before each token; no text has it."""
+
+
+def in_tokens(grammar: Grammar, name: str, words: Collection[bytes], most: int) -> Grammar:
+    """The grammar over bytes and begins of tokens, where a rule of these words has ``most`` tokens.
+
+    Tokens are counted that begin within a word. Where one more begins, what was read goes on to the
+    nearest end: no word that begins so is shorter. Without any token there are the shortest words.
+    """
+    rules = {rule: _with_begins(body) for rule, body in grammar.rules.items() if rule != name}
+    ways = (way for word in words for way in _in_tokens(word, words, most))
+    rules[name] = Choice(tuple(ways))
+    return Grammar({rule: rules[rule] for rule in grammar.rules}, grammar.root)
+
+
+def _in_tokens(word: bytes, words: Collection[bytes], most: int) -> Iterator[Expr]:
+    for begins in product((False, True), repeat=len(word)):
+        places = [place for place, is_begin in enumerate(begins) if is_begin]
+        spent = None
+        if most == 0:
+            spent = b""
+        elif len(places) > most:
+            spent = word[: places[most]]
+        if spent is not None:
+            others = (other for other in words if other.startswith(spent))
+            if any(len(other) < len(word) for other in others):
+                continue
+        letters = (
+            bytes([BEGIN, byte]) if is_begin else bytes([byte])
+            for byte, is_begin in zip(word, begins, strict=True)
+        )
+        yield Literal(b"".join(letters)) if word else Empty()
+
+
+def _with_begins(expr: Expr) -> Expr:
+    begin = Repeat(Literal(bytes([BEGIN])), 0, 1)
+    match expr:
+        case CharClass():  # of ASCII
+            return Seq((begin, expr))
+        case Literal(data):
+            return Seq(tuple(part for byte in data for part in (begin, Literal(bytes([byte])))))
+        case Seq(items):
+            return Seq(tuple(map(_with_begins, items)))
+        case Choice(items):
+            return Choice(tuple(map(_with_begins, items)))
+        case Repeat(body, low, high):
+            return Repeat(_with_begins(body), low, high)
+    return expr

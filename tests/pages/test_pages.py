@@ -19,7 +19,7 @@ from support import processes
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 PAGES = {
-    "ending-in-time": 3,
+    "ending-in-time": 4,
     "from-llama-cpp": 1,
     "from-llguidance": 1,
     "from-outlines": 1,

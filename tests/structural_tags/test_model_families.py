@@ -184,6 +184,22 @@ def test_reasoning_is_as_asked(model):
     assert accepts(required, plain) is (model in REASONING_IS_OPTIONAL)
 
 
+@pytest.mark.parametrize("model", sorted(WRITERS.keys() - REASONLESS))
+def test_reasoning_has_at_most_so_many_tokens(model):
+    """Over a vocabulary in which each byte is a token."""
+    write = WRITERS[model]
+    tag = for_model(model, reasoning=True, max_reasoning_tokens=6)
+    assert json.dumps(tag).count('"max_tokens": 6') == 1
+    compiled = tokfold.compile(assemble(tag), BYTES)
+    for count, is_taken in ((5, True), (6, True), (7, False)):
+        matcher = tokfold.Matcher(compiled)
+        text = write("enabled", "m" * count, "Hi.", []).encode()
+        taken = all(map(matcher.accept_token, text))
+        assert taken is is_taken, text
+        assert matcher.is_accepting or not taken
+    assert for_model(model, max_reasoning_tokens=None) == for_model(model)
+
+
 # ---------------------------------------------------------------------------------- options
 
 

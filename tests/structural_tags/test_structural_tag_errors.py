@@ -10,7 +10,7 @@ import pytest
 import tokfold
 from strategies.structural_tags import of, tag, token
 from tokfold._tags.reading import read
-from tokfold.errors import StructuralTagError, TokfoldError, UnsupportedGrammarError
+from tokfold.errors import StructuralTagError, TokfoldError
 from tokfold.structural_tags import assemble
 
 A = of("const_string", value="a")
@@ -179,13 +179,3 @@ UNTYPED = [
 @pytest.mark.parametrize(("format", "type"), UNTYPED)
 def test_formats_that_do_not_say_their_type(format, type):
     assert read({"format": format}).type == type
-
-
-def test_budgets_that_cannot_be_kept():
-    for format, construct in (
-        (of("any_text", max_tokens=2), "max_tokens"),
-        (of("any_tokens", max_tokens=2), "max_tokens"),
-    ):
-        with pytest.raises(UnsupportedGrammarError, match=rf"format.*{construct}") as caught:
-            grammar_of(format)
-        assert caught.value.construct == construct

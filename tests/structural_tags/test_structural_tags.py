@@ -139,6 +139,38 @@ def test_max_chars_without_excluded_texts_is_counted():
         assert [verdict(grammar_of(format), text) for text in ("", "a")] == ["accepted", "refused"]
 
 
+def test_budgets_of_tokens():
+    tokens = [*(bytes([byte]) for byte in range(128)), b"ab", b"<t>", b"</t>", b"x</t>", b"<<"]
+    vocabulary = tokfold.Vocabulary(tokens)
+
+    def after(content, *read):
+        grammar = grammar_of(tag("<t>", content, "</t>"))
+        matcher = tokfold.Matcher(
+            tokfold.compile(grammar, vocabulary, options=tokfold.CompileOptions(check_tokens=False))
+        )
+        for one in (b"<t>", *read):
+            assert matcher.accept_token(tokens.index(one))
+        found = (b"a", b"ab", b"<", b"x</t>", b"</t>")
+        return [matcher.fork().accept_token(tokens.index(one)) for one in found]
+
+    two = of("any_text", max_tokens=2)
+    assert after(two, b"ab") == [True, True, True, True, True]
+    assert after(two, b"ab", b"ab") == [False, False, True, False, True]
+    assert after(of("any_text", max_tokens=2, max_chars=3), b"ab") == [
+        True,
+        False,
+        True,
+        True,
+        True,
+    ]
+    assert after(of("any_text", max_tokens=9, max_chars=3), b"a", b"ab") == [
+        *(False, False, True, False, True),
+    ]
+    whole = of("any_tokens", max_tokens=2, exclude_tokens=[tokens.index(b"<<")])
+    assert after(whole, b"ab") == [True, True, True, True, True]
+    assert after(whole, b"ab", b"ab") == [False, False, True, False, True]
+
+
 # ----------------------------------------------------------------------- ends
 
 

@@ -97,14 +97,14 @@ class Built:
 
     @lazy
     def _compilable(self) -> CoreGrammar:
-        """The grammar for the core to compile: automata for macros, ``max_chars`` and ``lazy``.
+        """The grammar for the core to compile: automata for macros and for rules with a bound.
 
         Rules keep their names, numbers and places.
 
         Raises:
             LimitExceededError: the automaton of a macro is too large.
             UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read, or a rule with
-                ``max_chars`` or ``lazy`` is none that an automaton can follow.
+                ``max_chars``, ``max_tokens`` or ``lazy`` is none that an automaton can follow.
         """
         return self._with_automata(self._core)
 

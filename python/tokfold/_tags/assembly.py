@@ -55,7 +55,6 @@ from tokfold._tags.literals import literal
 from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold._tags.pieces import Makers
 from tokfold._tags.reading import Settings, read_tag
-from tokfold.errors import UnsupportedGrammarError
 
 if TYPE_CHECKING:
     from tokfold import _core
@@ -321,16 +320,17 @@ class _Frame:
     def _any_text(self, format: formats.AnyText, ends: _Ends) -> str:
         if format.max_tokens == 0 or format.max_chars == 0:
             return '""'
-        if format.max_tokens is not None:
-            raise _counts_tokens(format)
         excludes = (*format.excludes, *ends.texts)
-        if not excludes:
+        if excludes:
+            text = self._dispatch("any_text", (), False, excludes)
+            if format.max_chars is not None:
+                text = self._rule("any_text", text, f"[max_chars={format.max_chars}]")
+        else:
             count = "*" if format.max_chars is None else f"{{0,{format.max_chars}}}"
-            return self._rule("any_text", _ANY + count)
-        text = self._dispatch("any_text", (), False, excludes)
-        if format.max_chars is None:
-            return text
-        return self._rule("any_text", text, f"[max_chars={format.max_chars}]")
+            text = self._rule("any_text", _ANY + count)
+        if format.max_tokens is not None:
+            text = self._rule("any_text", text, f"[max_tokens={format.max_tokens}]")
+        return text
 
     def _exclude_token(self, excludes: Sequence[int], ends: _Ends) -> str:
         return self._rule("exclude_token", f"ExcludeToken({_ids((*excludes, *ends.tokens))})")
@@ -338,9 +338,10 @@ class _Frame:
     def _any_tokens(self, format: formats.AnyTokens, ends: _Ends) -> str:
         if format.max_tokens == 0:
             return '""'
-        if format.max_tokens is not None:
-            raise _counts_tokens(format)
-        return self._rule("any_tokens", f"{self._exclude_token(format.exclude_tokens, ends)}*")
+        count = "*" if format.max_tokens is None else f"{{0,{format.max_tokens}}}"
+        return self._rule(
+            "any_tokens", f"{self._exclude_token(format.exclude_tokens, ends)}{count}"
+        )
 
     def _dispatch(
         self,
@@ -617,16 +618,6 @@ def _alone(cache: LeafCache, markers: Markers, format: Format, ends: tuple[str, 
 
 
 _ANY = "[\\u0000-\\U0010ffff]"
-
-
-def _counts_tokens(format: formats.AnyText | formats.AnyTokens) -> UnsupportedGrammarError:
-    return UnsupportedGrammarError(
-        f"{format.path} ({format.type}): 'max_tokens' counts tokens of the model, which a grammar "
-        "does not see; leave it out and stop the model yourself, or use tokfold.xgrammar",
-        "max_tokens",
-        1,
-        1,
-    )
 
 
 def _ids(tokens: Iterable[int]) -> str:

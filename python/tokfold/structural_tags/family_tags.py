@@ -40,6 +40,7 @@ class Request:
     exclude_special_tokens: bool = True
     exclude_end_markers: bool = True
     max_whitespace_cnt: int | None = MAX_WHITESPACE
+    max_reasoning_tokens: int | None = None
     end_of_reasoning: str = ""
     """What arguments never hold beside the marks of a call: where reasoning need not come, parsers
     take the first of these for its end."""
@@ -81,7 +82,8 @@ def _reasoning(family: Family, request: Request) -> list[Json]:
     if mode == "enabled" and reasoning.excludes_when_enabled is not None:
         excludes = reasoning.excludes_when_enabled
     begin = "" if mode == "enabled" and reasoning.in_prompt else reasoning.begin
-    block = _tag(begin, _any_text(request.excluded(excludes)), reasoning.end)
+    text = _any_text(request.excluded(excludes), request.max_reasoning_tokens)
+    block = _tag(begin, text, reasoning.end)
     if reasoning.after:
         block = _in_a_row([block, _text(reasoning.after)])
     if mode == "enabled":
@@ -212,8 +214,10 @@ def _messages(family: MessageFamily, request: Request) -> Json:
         for form in (family.function_calls if tool.is_function else family.server_calls)
     ]
     begins = [family.answer, family.preamble] * (request.choice == "auto")
-    begins += [family.reasoning] * (request.reasoning != "disabled")
     others = [_tag(begin, _any_text([]), list(family.ends)) for begin in begins]
+    if request.reasoning != "disabled":
+        text = _any_text([], request.max_reasoning_tokens)
+        others.append(_tag(family.reasoning, text, list(family.ends)))
 
     def listed(messages: Sequence[Json], at_least_one: bool = True, once: bool = False) -> Json:
         return _listed(messages, family.separator, at_least_one=at_least_one, once=once)
@@ -241,8 +245,13 @@ def _text(value: str) -> Json:
     return {"type": "const_string", "value": value}
 
 
-def _any_text(excludes: list[str]) -> Json:
-    return {"type": "any_text", "excludes": excludes} if excludes else {"type": "any_text"}
+def _any_text(excludes: list[str], max_tokens: int | None = None) -> Json:
+    found: Json = {"type": "any_text"}
+    if excludes:
+        found["excludes"] = excludes
+    if max_tokens is not None:
+        found["max_tokens"] = max_tokens
+    return found
 
 
 def _tag(begin: str, content: Json, end: str | list[str]) -> Json:

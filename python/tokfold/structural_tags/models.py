@@ -54,6 +54,7 @@ def for_model(
     exclude_special_tokens: bool = True,
     exclude_end_markers: bool = True,
     max_whitespace_cnt: int | None = MAX_WHITESPACE,
+    max_reasoning_tokens: int | None = None,
     markers: Literal["tokens", "both"] = "tokens",
     vocabulary: Vocabulary | None = None,
 ) -> dict[str, Any]:
@@ -90,6 +91,8 @@ def for_model(
             that read JSON to its end.
         max_whitespace_cnt: the longest run of white space in arguments; ``None`` is no bound, as it
             is in XGrammar by default.
+        max_reasoning_tokens: how many tokens the reasoning has at most, its markers aside; then its
+            end comes (docs/ending-in-time.md). ``harmony`` has so many in each message of it.
         markers: how the model writes a marker that is a special token of the vocabulary for which
             the tag is compiled. ``"tokens"``: as that token, and free text never has its letters.
             ``"both"``: spelled by other tokens too. The tag has the choice in a field of its own,
@@ -125,6 +128,7 @@ def for_model(
         "exclude_special_tokens": exclude_special_tokens,
         "exclude_end_markers": exclude_end_markers,
         "max_whitespace_cnt": max_whitespace_cnt,
+        "max_reasoning_tokens": max_reasoning_tokens,
     }
     where = "for_model"
     left, choice = chosen(read_tools(tools), tool_choice)
@@ -137,6 +141,7 @@ def for_model(
         exclude_special_tokens=flag(options, "exclude_special_tokens", where, "", True),
         exclude_end_markers=flag(options, "exclude_end_markers", where, "", True),
         max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
+        max_reasoning_tokens=budget(options, "max_reasoning_tokens", where, ""),
     )
     if markers not in MARKERS:
         fail("markers", "", f"it is 'tokens' or 'both', and not {short(markers)}")

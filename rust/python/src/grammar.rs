@@ -298,12 +298,12 @@ impl Grammar {
         Ok(found.map(|rule| self.inner.rule(rule).name.clone()))
     }
 
-    /// Whether a rule has the option `max_chars` or `lazy`.
+    /// Whether a rule has the option `max_chars`, `max_tokens` or `lazy`.
     fn has_bounded_rules(&self) -> bool {
         self.inner.has_bounded_rules()
     }
 
-    /// Replaces macros that are read byte by byte, and rules with `max_chars` or `lazy`, by automata.
+    /// Replaces macros that are read byte by byte, and rules with `max_chars`, `max_tokens` or `lazy`, by automata.
     #[pyo3(signature = (limits=None))]
     fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let limits = self::limits(limits)?;

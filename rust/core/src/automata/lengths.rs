@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 
 /// No number of passes.
-const NEVER: u32 = u32::MAX;
+pub(crate) const NEVER: u32 = u32::MAX;
 
 /// Entries of the table of one automaton, at most: 2 MB.
 const MOST_ENTRIES: usize = 1 << 19;
@@ -57,26 +57,20 @@ impl Lengths {
         work: &Budget,
     ) -> Result<Self> {
         let states = targets.len();
-        let mut sources: Vec<Vec<u32>> = vec![Vec::new(); states];
-        for (from, targets) in (0..).zip(targets) {
-            targets.iter().for_each(|&to| sources[to as usize].push(from));
+        let edges = (0..).zip(targets);
+        let sources = sources(states, edges.flat_map(|(p, to)| to.iter().map(move |&q| (p, q))));
+        let shortest = distances(&sources, finals, work)?;
+        let most = shortest.iter().copied().filter(|&least| least != NEVER).max().unwrap_or(0);
+        if !has_least {
+            let endless = vec![true; states].into();
+            let (shortest, rows) = (shortest.into(), Box::default());
+            return Ok(Self { shortest, most, endless, rows, lead: 0, period: 1 });
         }
         let mut sets: Vec<Box<[bool]>> = vec![finals.into()];
         let mut met: FxHashMap<Box<[bool]>, usize> = FxHashMap::default();
-        let mut shortest = vec![NEVER; states];
-        let mut unknown = states;
         let lead = loop {
             let place = sets.len() - 1;
             let set = &sets[place];
-            for (state, _) in set.iter().enumerate().filter(|(_, is_there)| **is_there) {
-                if shortest[state] == NEVER {
-                    shortest[state] = place as u32;
-                    unknown -= 1;
-                }
-            }
-            if unknown == 0 && !has_least {
-                break 0;
-            }
             if let Some(&lead) = met.get(set) {
                 sets.pop();
                 break lead;
@@ -100,17 +94,12 @@ impl Lengths {
             work.spend(1 + steps / 16)?;
             sets.push(before);
         };
-        let most = shortest.iter().copied().filter(|&least| least != NEVER).max().unwrap_or(0);
-        let (mut rows, mut period) = (Vec::new(), 1);
-        let mut endless = vec![true; states];
-        if has_least {
-            period = sets.len() - lead;
-            endless.fill(false);
-            for set in &sets[lead..] {
-                endless.iter_mut().zip(set).for_each(|(endless, set)| *endless |= set);
-            }
-            rows = rows_of(&sets, lead, work)?;
+        let mut endless = vec![false; states];
+        for set in &sets[lead..] {
+            endless.iter_mut().zip(set).for_each(|(endless, set)| *endless |= set);
         }
+        let rows = rows_of(&sets, lead, work)?;
+        let period = sets.len() - lead;
         Ok(Self {
             shortest: shortest.into(),
             most,
@@ -177,6 +166,37 @@ impl Lengths {
     pub(crate) fn bytes(&self) -> usize {
         (self.rows.len() + self.shortest.len()) * 4 + self.endless.len()
     }
+}
+
+/// For each state those from which an edge leads to it.
+pub(crate) fn sources(states: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
+    let mut out = vec![Vec::new(); states];
+    edges.for_each(|(from, to)| out[to as usize].push(from));
+    out
+}
+
+/// How many edges lead from each state to an end, at least; [`NEVER`] where none do. `sources` are those of
+/// [`sources`].
+///
+/// # Errors
+/// What ends the work.
+pub(crate) fn distances(sources: &[Vec<u32>], finals: &[bool], work: &Budget) -> Result<Vec<u32>> {
+    let mut out = vec![NEVER; finals.len()];
+    let ends = (0..).zip(finals).filter(|(_, is_end)| **is_end).map(|(state, _)| state);
+    let mut order: Vec<u32> = ends.collect();
+    order.iter().for_each(|&end| out[end as usize] = 0);
+    let mut next = 0;
+    while let Some(&state) = order.get(next) {
+        next += 1;
+        work.spend(1 + sources[state as usize].len() / 16)?;
+        for &from in &sources[state as usize] {
+            if out[from as usize] == NEVER {
+                out[from as usize] = out[state as usize] + 1;
+                order.push(from);
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// The rows of [`Lengths::rows`]: `sets` has for each number of passes the states that end after it, those

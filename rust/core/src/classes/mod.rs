@@ -126,6 +126,8 @@ pub fn compile(
     }
     let total = vocabulary.order().len();
     let work = Budget::new(&options.limits, interrupt);
+    let without_count = grammar.without_counted_tokens(&work)?;
+    let grammar = without_count.as_ref().unwrap_or(grammar);
     let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
     let over_ids = over_ids(grammar, whole, vocabulary.len(), &options.limits, &work)?;
     let grammar = over_ids.as_ref().unwrap_or(grammar);

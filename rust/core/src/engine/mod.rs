@@ -133,6 +133,9 @@ impl Engine {
         if options.representation == Representation::Chart {
             refuse_chart(&network)?;
         }
+        if network.counts_tokens() {
+            refuse_uncounted(&network)?;
+        }
         match network.takes_tokens() {
             true => vocabulary.trie_of_all(),
             false => vocabulary.trie_of_bytes(),
@@ -438,6 +441,8 @@ fn refuse_chart(network: &Network) -> Result<()> {
         "has arrays with uniqueItems, whose items a chart does not keep"
     } else if network.has_sets() {
         "has members in any order, whose sets a chart does not keep"
+    } else if network.counts_tokens() {
+        "has a rule with max_tokens, and a chart does not see where tokens end"
     } else if network.takes_tokens() {
         "takes tokens whole, which a chart cannot"
     } else {
@@ -446,6 +451,24 @@ fn refuse_chart(network: &Network) -> Result<()> {
     Err(Error::Unsupported {
         construct: "engine=\"chart\"".into(),
         message: format!("the grammar {what}; use \"auto\" or \"stack\""),
+        position: Position { line: 1, column: 1 },
+    })
+}
+
+/// Refuses a network in which a rule counts tokens, where not all texts stand on stacks of states.
+fn refuse_uncounted(network: &Network) -> Result<()> {
+    let message = if network.is_for_charts() {
+        "a rule has max_tokens, and only a chart reads the left recursion of this grammar, which does not \
+         see where tokens end; write the left recursion as a repetition, or leave the budget out"
+    } else if network.has_unique_items() {
+        "a rule has max_tokens, and the grammar has arrays with uniqueItems, in which no tokens are \
+         counted; leave one of the two out"
+    } else {
+        return Ok(());
+    };
+    Err(Error::Unsupported {
+        construct: "max_tokens".into(),
+        message: message.into(),
         position: Position { line: 1, column: 1 },
     })
 }

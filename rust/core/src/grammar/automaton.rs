@@ -36,6 +36,9 @@ pub struct ByteAutomaton {
     /// leads to its start, which is no end; from each state an end can be reached; and there is a text
     /// of such a number of parts.
     pub counts: Option<(u32, Option<u32>)>,
+    /// Whether `counts` is of tokens that begin within the texts, and not of parts. Behind so many of them a
+    /// text goes on to the nearest end only. Each part is a byte.
+    pub counts_tokens: bool,
 }
 
 /// What a call asks of the members that were read, and what it adds to them.
@@ -238,6 +241,7 @@ impl From<Described> for ByteAutomaton {
             falls_back: Box::default(),
             guards: Box::default(),
             counts: None,
+            counts_tokens: false,
             fallback: described.start,
         }
     }
@@ -362,6 +366,7 @@ impl Grammar {
             falls_back: falls_back.into(),
             guards: Box::default(),
             counts: None,
+            counts_tokens: false,
             fallback: described.start,
         };
         Some(builder.add(Expr::Automaton(automaton), position))
@@ -380,6 +385,12 @@ impl Grammar {
     /// Whether some automaton has guards, unique items left aside.
     pub(crate) fn has_member_guards(&self) -> bool {
         self.guards().any(|(_, guard)| !matches!(guard, Guard::Unique(_)))
+    }
+
+    /// Whether the tokens that begin within the texts of some automaton are counted.
+    pub fn counts_tokens(&self) -> bool {
+        let counts = |expr: &Expr| matches!(expr, Expr::Automaton(one) if one.counts_tokens);
+        self.exprs.iter().any(counts)
     }
 
     /// Whether the items of some arrays are unique.

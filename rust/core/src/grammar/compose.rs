@@ -304,15 +304,16 @@ pub(crate) fn key_of(
 
 /// An automaton as bytes, but for what its parts say.
 fn write_automaton(automaton: &ByteAutomaton, out: &mut Vec<u8>) {
-    let ByteAutomaton { start, finals, bytes, parts, falls_back, fallback, guards: _, counts } =
+    let ByteAutomaton { start, finals, bytes, parts, falls_back, fallback, guards: _, .. } =
         automaton;
+    let ByteAutomaton { counts, counts_tokens, .. } = automaton;
     out.reserve(32 + finals.len() + falls_back.len() + 10 * bytes.len() + 8 * parts.len());
     let lengths = [finals.len(), bytes.len(), parts.len(), falls_back.len()];
     out.extend(lengths.iter().flat_map(|&length| (length as u64).to_le_bytes()));
     out.extend([*start, *fallback].iter().flat_map(|state| state.to_le_bytes()));
     out.push(u8::from(counts.is_some()));
     if let Some((min, max)) = counts {
-        out.push(u8::from(max.is_some()));
+        out.push(u8::from(max.is_some()) | u8::from(*counts_tokens) << 1);
         out.extend([*min, max.unwrap_or(0)].iter().flat_map(|bound| bound.to_le_bytes()));
     }
     out.extend(finals.iter().chain(falls_back).map(|&flag| u8::from(flag)));

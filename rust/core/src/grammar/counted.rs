@@ -1,9 +1,10 @@
 //! Automata that count the parts of their texts, written out: states for each number of parts.
 
-use super::{ByteAutomaton, Expr, Grammar};
+use super::{ByteAutomaton, Expr, Grammar, GrammarBuilder};
 use crate::automata::lengths::Lengths;
 use crate::budget::{Budget, Interrupt};
 use crate::error::Result;
+use crate::ids::ExprId;
 use crate::limits::Limits;
 use rustc_hash::FxHashMap;
 
@@ -12,7 +13,7 @@ const MOST_WRITTEN: usize = 200_000;
 
 impl ByteAutomaton {
     /// An automaton of the same texts that counts nothing: its states are pairs of a state and a number of
-    /// passes. `None` where these are more than so many.
+    /// passes. `None` where these are more than so many, and where tokens are counted.
     ///
     /// # Errors
     /// What ends the work, and those of [`Lengths::new`].
@@ -31,6 +32,9 @@ impl ByteAutomaton {
         work: &Budget,
     ) -> Result<Option<(Self, Vec<u32>)>> {
         let Some((min, max)) = self.counts else { return Ok(Some((self.clone(), Vec::new()))) };
+        if self.counts_tokens {
+            return Ok(None);
+        }
         let mut edges = vec![Vec::new(); self.finals.len()];
         for &(from, part, to) in &self.parts {
             edges[from as usize].push((part, to));
@@ -85,7 +89,9 @@ impl ByteAutomaton {
     /// # Errors
     /// Those of [`Lengths::new`].
     pub(crate) fn within_window(&self, window: u32, work: &Budget) -> Result<Option<Self>> {
-        let Some((min, Some(max))) = self.counts else { return Ok(None) };
+        let Some((min, Some(max))) = self.counts.filter(|_| !self.counts_tokens) else {
+            return Ok(None);
+        };
         let near = min.max(1).saturating_add(window);
         if max <= near {
             return Ok(None);
@@ -97,6 +103,24 @@ impl ByteAutomaton {
         Ok((most < max).then(|| Self { counts: Some((min, Some(most))), ..self.clone() }))
     }
 
+    /// An automaton that counts tokens without its count: behind any state a text may `switch` to one in
+    /// which it goes on to the nearest end.
+    fn with_switch(&self, switch: ExprId, work: &Budget) -> Result<Self> {
+        work.spend(self.size())?;
+        let lengths = self.lengths(work)?;
+        let states = self.finals.len() as u32;
+        let nearer =
+            self.parts.iter().filter(|(p, _, q)| lengths.next(*q, 0) < lengths.next(*p, 0));
+        let mut parts: Vec<(u32, ExprId, u32)> =
+            nearer.map(|&(p, part, q)| (states + p, part, states + q)).collect();
+        parts.extend(&self.parts);
+        parts.extend((0..states).map(|state| (state, switch, states + state)));
+        parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
+        let finals = [&*self.finals, &self.finals].concat();
+        let (finals, parts) = (finals.into(), parts.into());
+        Ok(Self { finals, parts, counts: None, counts_tokens: false, ..self.clone() })
+    }
+
     /// What grammar text has in its place; `None` where that is too long.
     pub(super) fn written(&self) -> Option<Self> {
         let (limits, interrupt) = (Limits::default(), Interrupt::default());
@@ -105,6 +129,50 @@ impl ByteAutomaton {
 }
 
 impl Grammar {
+    /// The same grammar with no tokens counted: a token that is none, taken whole, stands for the point
+    /// from which a text goes on to the nearest end. `None` where no tokens are counted.
+    ///
+    /// # Errors
+    /// Those of the budget.
+    pub(crate) fn without_counted_tokens(&self, work: &Budget) -> Result<Option<Grammar>> {
+        if !self.counts_tokens() {
+            return Ok(None);
+        }
+        let mut builder = GrammarBuilder::new();
+        let position = self.rule(self.root).position;
+        let none = builder.add(Expr::Tokens([(u32::MAX, u32::MAX)].into()), position);
+        // All others stand one place further.
+        let next = |id: ExprId| ExprId::new(id.index() + 1);
+        for (expr, &position) in self.exprs.iter().zip(&self.positions) {
+            let mut moved = expr.clone();
+            match &mut moved {
+                Expr::Sequence(parts) | Expr::Choice(parts) => {
+                    parts.iter_mut().for_each(|part| *part = next(*part));
+                }
+                Expr::Repeat { body, .. } => *body = next(*body),
+                Expr::Automaton(automaton) => {
+                    automaton.parts.iter_mut().for_each(|part| part.1 = next(part.1));
+                    if automaton.counts_tokens {
+                        *automaton = automaton.with_switch(none, work)?;
+                    }
+                }
+                Expr::Empty
+                | Expr::Literal(_)
+                | Expr::Class(_)
+                | Expr::Rule(_)
+                | Expr::Tokens(_)
+                | Expr::Macro(_) => {}
+            }
+            builder.add(moved, position);
+        }
+        let mut rules = self.rules.to_vec();
+        for rule in &mut rules {
+            rule.body = next(rule.body);
+            rule.lookahead = rule.lookahead.map(next);
+        }
+        Ok(Some(builder.finish(rules, self.root)))
+    }
+
     /// Whether some automaton counts more than grammar text can have.
     pub fn counts_far(&self) -> bool {
         let counting = self.exprs.iter().filter_map(|expr| match expr {

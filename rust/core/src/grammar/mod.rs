@@ -109,10 +109,10 @@ pub enum MacroArgument {
 }
 
 /// What stands in brackets after a rule's name. None of it changes which strings the rule has, except
-/// `max_chars` and `lazy`.
+/// `max_chars` and `lazy`; with `max_tokens` it depends on the tokens too.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct RuleOptions {
-    /// At most so many tokens may be spent in the rule.
+    /// At most so many tokens begin in the rule; then its nearest end comes.
     pub max_tokens: Option<u32>,
     /// At most so many characters.
     pub max_chars: Option<u32>,
@@ -129,7 +129,7 @@ pub struct RuleOptions {
 impl RuleOptions {
     /// Whether the rule has some of the strings of its body only.
     pub(crate) fn is_bounded(&self) -> bool {
-        self.max_chars.is_some() || self.lazy
+        self.max_chars.is_some() || self.max_tokens.is_some() || self.lazy
     }
 }
 

@@ -356,6 +356,7 @@ mod tests {
             falls_back: Box::default(),
             guards: Box::default(),
             counts: None,
+            counts_tokens: false,
             fallback: 0,
         };
         let body = builder.add(Expr::Automaton(automaton), Position::default());

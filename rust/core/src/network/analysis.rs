@@ -361,7 +361,7 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, narrows: bool) -> Option<Error> 
     } else if options.lazy {
         ("lazy", "Grammar::with_bounded_rules has not replaced it by an automaton")
     } else if options.max_tokens.is_some() {
-        ("max_tokens", "a budget of tokens is not a property of the text")
+        ("max_tokens", "Grammar::with_bounded_rules has not replaced it by an automaton")
     } else if options.max_chars.is_some() {
         ("max_chars", "Grammar::with_bounded_rules has not replaced it by an automaton")
     } else if let Some((name, _)) = options.other.first() {

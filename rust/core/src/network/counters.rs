@@ -17,6 +17,11 @@
 //! of those two: [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges
 //! such states as well, but up to a constant; this is exact.)
 //!
+//! A rule may count the tokens that begin within its texts instead, up to the one that is being read. A byte
+//! leaves such a count as it is; behind the first byte of a token and behind its last the matcher asks for
+//! the state that follows ([`after_first`](Counters::after_first), [`after_token`](Counters::after_token)).
+//! Once more than `n` tokens have begun, a pass is taken only where it leads nearer to an end.
+//!
 //! The numbers of states have 31 bits, and bounds are never refused for that: see [`most_passes`].
 
 use super::{Call, Calls};
@@ -24,11 +29,20 @@ use crate::automata::lengths::Lengths;
 use crate::limits::MOST_TEXT_BYTES;
 use std::sync::Arc;
 
+/// What a rule counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Unit {
+    Passes,
+    /// The tokens that begin within its texts. There is no lower bound.
+    Tokens,
+}
+
 /// The bounds of a rule that counts. A pass takes at least one byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Counter {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
+    pub(crate) unit: Unit,
 }
 
 /// Texts have fewer bytes: a bound of so many passes is met by none.
@@ -37,7 +51,7 @@ pub(crate) const UNMET: u32 = MOST_TEXT_BYTES + 1;
 impl Counter {
     /// The bounds without an upper one that no text of fewer than [`UNMET`] bytes reaches.
     fn met(self) -> Self {
-        Self { min: self.min, max: self.max.filter(|&max| max < UNMET) }
+        Self { max: self.max.filter(|&max| max < UNMET), ..self }
     }
 
     /// The last number of passes that differs from those before.
@@ -45,7 +59,7 @@ impl Counter {
         match self.max {
             // No text has so many passes, so none needs a state: the count never ends.
             _ if self.min >= UNMET => 0,
-            Some(max) => max,
+            Some(max) => max + u32::from(self.unit == Unit::Tokens),
             None => self.min.max(1),
         }
     }
@@ -136,12 +150,19 @@ impl PlacedCounter {
     }
 
     /// The pass of a state to `to`, where it may be taken; `state` has done so many.
-    fn next(&self, passes: Passes, to: u32) -> Option<u32> {
-        let Counting { counter: Counter { min, max }, lengths, .. } = &self.counting;
+    fn next(&self, passes: Passes, from: u32, to: u32) -> Option<u32> {
+        let Counting { counter: Counter { min, max, unit }, lengths, .. } = &self.counting;
         let next = match passes {
             Passes::Free => Passes::Free,
             Passes::Endless if !lengths.is_endless(to) => return None,
             Passes::Endless => Passes::Endless,
+            Passes::Done(done) if *unit == Unit::Tokens => {
+                let nearer = || lengths.next(to, 0) < lengths.next(from, 0);
+                if max.is_some_and(|max| done > max) && !nearer() {
+                    return None;
+                }
+                passes
+            }
             Passes::Done(_) if *min >= UNMET => Passes::Endless,
             Passes::Done(done) => {
                 let done = done + 1;
@@ -266,7 +287,8 @@ impl Counters {
     /// The passes that may begin.
     pub(crate) fn calls(&self, state: u32) -> Calls<'static> {
         let (placed, passes, state) = self.find(state);
-        let call = |&(start, to): &(u32, u32)| placed.next(passes, to).map(|to| Call { start, to });
+        let call =
+            |&(start, to): &(u32, u32)| placed.next(passes, state, to).map(|to| Call { start, to });
         match placed.counting.machine.passes(state) {
             [only] => call(only).map_or(Calls::Listed(&[]), Calls::One),
             several => Calls::Several(several.iter().filter_map(call).collect()),
@@ -277,7 +299,7 @@ impl Counters {
     pub(crate) fn goes_on(&self, state: u32) -> bool {
         let (placed, passes, state) = self.find(state);
         let mut targets = placed.counting.machine.passes(state).iter().map(|pass| pass.1);
-        targets.any(|to| placed.next(passes, to).is_some())
+        targets.any(|to| placed.next(passes, state, to).is_some())
     }
 
     /// Before the first pass nothing is complete: callers skip what may be empty.
@@ -286,7 +308,10 @@ impl Counters {
         let is_end = placed.counting.machine.finals[state as usize];
         is_end
             && match passes {
-                Passes::Done(passes) => passes >= placed.counting.counter.min.max(1),
+                Passes::Done(passes) => {
+                    let Counter { min, unit, .. } = placed.counting.counter;
+                    unit == Unit::Tokens || passes >= min.max(1)
+                }
                 Passes::Free => true,
                 Passes::Endless => false,
             }
@@ -309,7 +334,12 @@ impl Counters {
     /// that is none, or `state` does not count itself.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
         let (placed, Passes::Done(passes), state) = self.find(state) else { return None };
-        let Counting { counter: Counter { min, max }, lengths, .. } = &placed.counting;
+        let Counting { counter: Counter { min, max, unit }, lengths, .. } = &placed.counting;
+        if *unit == Unit::Tokens {
+            // Within a token nothing is counted.
+            let is_spent = max.is_some_and(|max| passes > max);
+            return (!is_spent).then(|| (placed.number(Passes::Free, state), u32::MAX));
+        }
         if *min >= UNMET {
             return Some((placed.number(Passes::Endless, state), u32::MAX));
         }
@@ -338,7 +368,10 @@ impl Counters {
     /// bytes that does the same.
     pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
         let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
-        let Counter { min, max } = placed.counting.counter;
+        let Counter { min, max, unit } = placed.counting.counter;
+        if unit == Unit::Tokens {
+            return self.base(state);
+        }
         let is_end = placed.counting.machine.finals[own as usize];
         let least = if is_end { min.max(1) } else { min };
         let left = (max? - passes).saturating_sub(placed.counting.lengths.most());
@@ -360,7 +393,9 @@ impl Counters {
         let (placed, passes, _) = self.find(state);
         let (needed, allowed) = match passes {
             Passes::Done(k) => {
-                let Counter { min, max } = placed.counting.counter;
+                let Counter { min, max, unit } = placed.counting.counter;
+                // Where more tokens than the bound have begun, none is left.
+                let max = max.map(|max| max + u32::from(unit == Unit::Tokens));
                 (min.saturating_sub(k), max.map(|max| max.saturating_sub(k)))
             }
             Passes::Free => (0, None),
@@ -381,6 +416,39 @@ impl Counters {
         (least, lengths.widest_gap())
     }
 
+    /// Whether some rule counts tokens.
+    pub(crate) fn count_tokens(&self) -> bool {
+        self.placed.iter().any(|placed| placed.counting.counter.unit == Unit::Tokens)
+    }
+
+    /// Whether the rule of a state counts tokens.
+    pub(crate) fn counts_tokens(&self, state: u32) -> bool {
+        self.find(state).0.counting.counter.unit == Unit::Tokens
+    }
+
+    /// The state behind the first byte of a token, which has led to `state`: where no token had begun in the
+    /// rule this one has.
+    pub(crate) fn after_first(&self, state: u32) -> u32 {
+        match self.find(state) {
+            (placed, Passes::Done(0), own) if self.counts_tokens(state) => {
+                placed.number(Passes::Done(placed.last.min(1)), own)
+            }
+            _ => state,
+        }
+    }
+
+    /// The state behind a token that has led to `state`: if the rule goes on, another token begins in it.
+    pub(crate) fn after_token(&self, state: u32) -> u32 {
+        match self.find(state) {
+            (placed, Passes::Done(tokens), own) if self.counts_tokens(state) => {
+                // The last number is that of a rule whose tokens are spent. Where there are no numbers for
+                // so many, no text is long enough; where there is no bound, all do the same.
+                placed.number(Passes::Done((tokens + 1).min(placed.last)), own)
+            }
+            _ => state,
+        }
+    }
+
     /// Whether the rule of a state is an automaton, not a repetition.
     pub(crate) fn is_automaton(&self, state: u32) -> bool {
         self.find(state).0.counting.listed.is_some()
@@ -389,9 +457,11 @@ impl Counters {
     /// Bounds and bodies, for fingerprints.
     pub(crate) fn key(&self) -> Vec<[u32; 4]> {
         let key = |p: &PlacedCounter| {
-            let Counter { min, max } = p.counting.counter;
+            let Counter { min, max, unit } = p.counting.counter;
             let body = p.counting.listed.unwrap_or(p.counting.machine.passes[0].0);
-            let kind = u32::from(max.is_some()) | u32::from(p.counting.listed.is_some()) << 1;
+            let kind = u32::from(max.is_some())
+                | u32::from(p.counting.listed.is_some()) << 1
+                | u32::from(unit == Unit::Tokens) << 2;
             [min, kind, max.unwrap_or(0), body]
         };
         self.placed.iter().map(key).collect()

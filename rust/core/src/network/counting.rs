@@ -100,6 +100,24 @@ impl Network {
         if self.is_counting(state) { self.counters.done(state) } else { 0 }
     }
 
+    /// Whether some rule counts the tokens that begin within its texts.
+    pub(crate) fn counts_tokens(&self) -> bool {
+        self.has_counters() && self.counters.count_tokens()
+    }
+
+    /// The state that follows where the first byte of a token has led to `state`.
+    pub(crate) fn after_first(&self, state: u32) -> u32 {
+        if self.is_counting(state) { self.counters.after_first(state) } else { state }
+    }
+
+    /// The state that follows where a token has led to `state`; `None` where the rule ends there.
+    pub(crate) fn after_token(&self, state: u32) -> Option<u32> {
+        if !self.is_counting(state) {
+            return Some(state);
+        }
+        Some(self.counters.after_token(state)).filter(|&after| self.stays(after))
+    }
+
     /// A state that counts nothing, and for how many bytes it does what `state`, which counts,
     /// does.
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {

@@ -322,7 +322,9 @@ impl<'s> Naming<'s> {
         }
         let counters = &self.source.tables.counters;
         let (body, needed, allowed, is_final) = counters.meaning(state);
-        let kind = u8::from(is_final) | u8::from(counters.is_automaton(state)) << 1;
+        let kind = u8::from(is_final)
+            | u8::from(counters.is_automaton(state)) << 1
+            | u8::from(counters.counts_tokens(state)) << 2;
         match self.name(body) {
             StateName::Member(number) => StateName::Counting(needed, allowed, kind, None, number),
             StateName::Known(body) => StateName::Counting(needed, allowed, kind, Some(body), 0),

@@ -4,13 +4,13 @@ mod repetitions;
 
 use super::NetworkOptions;
 use super::analysis::Analysis;
-use super::counters::Counter;
+use super::counters::{Counter, Unit};
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
-use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
+use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard, Rule};
 use crate::ids::{ExprId, RuleId};
 use repetitions::{Counted, CutPosition};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -193,7 +193,8 @@ impl Lowering<'_> {
             && let Some((mut out, _)) = self.of_guarded(automaton)
         {
             out.trim_within(&Ticks::new(self.work))?;
-            self.with_lengths.borrow_mut().insert(rule.index(), Counter { min, max });
+            let unit = if automaton.counts_tokens { Unit::Tokens } else { Unit::Passes };
+            self.with_lengths.borrow_mut().insert(rule.index(), Counter { min, max, unit });
             self.as_they_stand.borrow_mut().insert(rule.index());
             return Ok(out);
         }
@@ -210,6 +211,22 @@ impl Lowering<'_> {
         automaton: &ByteAutomaton,
         rule: RuleId,
     ) -> Result<WrittenOut> {
+        if automaton.counts_tokens {
+            if !self.options.without_tokens {
+                let Rule { name, position, .. } = self.grammar.rule(rule);
+                return Err(Error::Unsupported {
+                    construct: "max_tokens".into(),
+                    message: format!(
+                        "rule {name:?}: only the engine counts the tokens of a rule, as tokfold.compile makes \
+                         it; leave the budget out"
+                    ),
+                    position: *position,
+                });
+            }
+            let automaton =
+                ByteAutomaton { counts: None, counts_tokens: false, ..automaton.clone() };
+            return Ok(WrittenOut { automaton, cut: None });
+        }
         let most = self.options.limits.max_network_states;
         let cut = match self.options.repeat_window {
             Some(window) => automaton.within_window(window, self.work)?,

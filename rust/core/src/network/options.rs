@@ -49,6 +49,8 @@ pub struct NetworkOptions {
     pub unique_items: bool,
     /// Read arrays whose items are unique as if items might repeat, and keep nothing of that.
     pub items_may_repeat: bool,
+    /// Only bytes are read, and no tokens: a rule that counts tokens counts nothing.
+    pub without_tokens: bool,
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
     /// repetitions are counted: making them minimal takes long and finds little.
     pub large_automaton: usize,
@@ -70,6 +72,7 @@ impl Default for NetworkOptions {
             counted_automata: true,
             unique_items: false,
             items_may_repeat: false,
+            without_tokens: false,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),
         }

@@ -124,6 +124,7 @@ pub fn encode_all_but(
         parts: Box::default(),
         guards: Box::default(),
         counts: None,
+        counts_tokens: false,
         falls_back: falls_back.into(),
         fallback: all,
     }))

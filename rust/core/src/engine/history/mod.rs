@@ -46,6 +46,8 @@ pub(crate) use steps::Thinning;
 /// Tables shared by a matcher and its forks.
 pub(crate) struct Family {
     network: Arc<Network>,
+    /// Whether some rule counts the tokens that begin within its texts.
+    pub(crate) counts_tokens: bool,
     /// The stacks at the start of the language.
     pub(crate) start: SetId,
     pub(crate) stepper: Stepper<Arc<Network>>,
@@ -124,6 +126,7 @@ impl Family {
 
     /// The same with the sets of members that were met already.
     fn over(network: Arc<Network>) -> Result<Self, Halt> {
+        let counts_tokens = network.counts_tokens();
         let mut stepper = Stepper::new(network.clone());
         stepper.sets.max_depth = u32::MAX;
         let mut start = stepper.sets.add(&[(network.start(), REST)])?;
@@ -132,6 +135,7 @@ impl Family {
         }
         let mut out = Self {
             network,
+            counts_tokens,
             start,
             stepper,
             arrays: Arrays::default(),

@@ -315,7 +315,18 @@ impl Matcher {
         let vocabulary = &self.engine.vocabulary;
         let mut stand = None;
         if vocabulary.is_textual(id) {
-            stand = self.advance(family, before, vocabulary.bytes(id), interrupt)?.0;
+            stand = match vocabulary.bytes(id).split_first_chunk::<1>() {
+                Some((first, rest)) if family.counts_tokens => {
+                    match self.advance(family, before, first, interrupt)?.0 {
+                        None => None,
+                        Some(stand) => {
+                            let stand = family.after_first(stand)?;
+                            self.advance(family, stand, rest, interrupt)?.0
+                        }
+                    }
+                }
+                _ => self.advance(family, before, vocabulary.bytes(id), interrupt)?.0,
+            };
         }
         if let Some(escape) = self.engine.network.alphabet().escape()
             && vocabulary.is_whole(id)
@@ -338,7 +349,10 @@ impl Matcher {
                 (stand, whole) => stand.or(whole),
             };
         }
-        Ok(stand)
+        match stand {
+            Some(stand) => family.after_token(stand),
+            None => Ok(None),
+        }
     }
 
     pub(super) fn bytes_of<'w>(&'w self, what: What<'w>) -> &'w [u8] {

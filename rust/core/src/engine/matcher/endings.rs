@@ -71,7 +71,7 @@ impl Engine {
     pub fn prepare_ending(&self, interrupt: &Interrupt) -> Result<(), Error> {
         let has_stacks = !self.network.is_for_charts() && !self.begins_on_a_chart();
         let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
-        if has_stacks && counts {
+        if has_stacks && counts && !self.network.counts_tokens() {
             let mut meter = Meter::default();
             meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
             let most_bytes = self.limits.max_memo_bytes;

@@ -40,6 +40,8 @@ impl Matcher {
             && self.engine.representation == Representation::Automatic
             && !self.engine.network.takes_tokens()
             && !self.engine.network.has_sets()
+            // A chart does not see where tokens end.
+            && !family.counts_tokens
             && self.max_tokens.is_none()
             && family.may_chart
             && matches!(before, Stand::Stacks(_))

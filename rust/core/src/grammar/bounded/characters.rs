@@ -1,10 +1,18 @@
-//! An automaton over bytes as one whose edges read a character each.
+//! An automaton over bytes as one whose edges read a character or a byte each.
 
 use super::continues;
 use crate::automata::Automaton;
+use crate::automata::lengths::{NEVER, distances, sources};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
+
+/// What a pass reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Pass {
+    Character,
+    Byte,
+}
 
 /// The characters that lead from one state to another: an automaton that begins in state 0.
 #[derive(PartialEq, Eq, Hash)]
@@ -28,7 +36,7 @@ pub(super) struct Passes {
 }
 
 impl Passes {
-    pub(super) fn of(automaton: &Automaton, work: &Budget) -> Result<Self> {
+    pub(super) fn of(automaton: &Automaton, pass: Pass, work: &Budget) -> Result<Self> {
         let mut automaton = automaton.clone();
         automaton.trim_within(&Ticks::new(work))?;
         let mut out = Self { finals: vec![false], ..Self::default() };
@@ -38,7 +46,11 @@ impl Passes {
         let mut todo = vec![(0, 0)];
         while let Some((number, state)) = todo.pop() {
             let begins = |byte: u8| number == 0 || !continues(byte);
-            for (target, kind) in kinds(&automaton, state, begins, work)? {
+            let found = match pass {
+                Pass::Character => kinds(&automaton, state, begins, work)?,
+                Pass::Byte => bytes(&automaton, state, work)?,
+            };
+            for (target, kind) in found {
                 let fresh = out.finals.len() as u32;
                 let to = *numbers.entry(target).or_insert(fresh);
                 if to == fresh {
@@ -65,31 +77,16 @@ impl Passes {
     /// Drops the states from which no end can be reached, and finds the shortest way to one.
     fn trim(&mut self, work: &Budget) -> Result<()> {
         work.spend(self.finals.len() + self.edges.len())?;
-        let mut sources = vec![Vec::new(); self.finals.len()];
-        self.edges.iter().for_each(|&(from, _, to)| sources[to as usize].push(from));
-        // The passes from each state to an end, at least.
-        let mut passes: Vec<Option<u32>> = self.finals.iter().map(|end| end.then_some(0)).collect();
-        let ends = (0..).zip(&self.finals).filter(|(_, is_end)| **is_end);
-        let mut order: Vec<u32> = ends.map(|(state, _)| state).collect();
-        let mut next = 0;
-        while let Some(&state) = order.get(next) {
-            next += 1;
-            let more = passes[state as usize].map(|passes| passes + 1);
-            for &from in &sources[state as usize] {
-                if passes[from as usize].is_none() {
-                    passes[from as usize] = more;
-                    order.push(from);
-                }
-            }
-        }
-        self.shortest = passes[0];
+        let edges = self.edges.iter().map(|&(from, _, to)| (from, to));
+        let passes = distances(&sources(self.finals.len(), edges), &self.finals, work)?;
+        let stays = |state: u32| passes[state as usize] != NEVER;
+        self.shortest = stays(0).then_some(passes[0]);
         let mut numbers = vec![0; passes.len()];
         let mut kept = vec![false];
-        for state in (1..passes.len()).filter(|&state| passes[state].is_some()) {
+        for state in (1..passes.len()).filter(|&state| stays(state as u32)) {
             numbers[state] = kept.len() as u32;
             kept.push(self.finals[state]);
         }
-        let stays = |state: u32| passes[state as usize].is_some();
         self.edges.retain(|edge| stays(edge.0) && stays(edge.2));
         for (from, _, to) in &mut self.edges {
             (*from, *to) = (numbers[*from as usize], numbers[*to as usize]);
@@ -142,6 +139,21 @@ fn kinds(
         }
     }
     Ok(found)
+}
+
+/// For each state to which an edge leads from `state`, the bytes of such edges.
+fn bytes(automaton: &Automaton, state: u32, work: &Budget) -> Result<Vec<(u32, Kind)>> {
+    let mut targets: FxHashMap<u32, Vec<(u32, u8, u32)>> = FxHashMap::default();
+    let mut order = Vec::new();
+    for (letter, target) in automaton.edges_in_full(state) {
+        work.spend(1)?;
+        let edges = targets.entry(target).or_default();
+        if edges.is_empty() {
+            order.push(target);
+        }
+        edges.push((0, letter as u8, 1));
+    }
+    Ok(order.into_iter().map(|target| (target, kind(2, 1, &targets[&target]))).collect())
 }
 
 /// Of some edges those on ways from state 0 to `end`, with states numbered as a walk meets them.

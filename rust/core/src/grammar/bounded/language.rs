@@ -4,6 +4,7 @@
 //! the same state. Any other rule that calls itself is refused.
 
 use super::continues;
+use crate::automata::lengths::{distances, sources};
 use crate::automata::utf8;
 use crate::automata::{Automaton, Nfa};
 use crate::budget::{Budget, Ticks};
@@ -69,6 +70,32 @@ impl ByteLanguage {
         })
     }
 
+    /// The shortest texts: no other is shorter.
+    pub(super) fn shortest(&self, work: &Budget) -> Result<Self> {
+        let automaton = &self.automaton;
+        let mut out = Automaton::with_capacity(automaton.len(), automaton.num_edges());
+        if self.has_empty {
+            out.close_state(false);
+            return Ok(Self { automaton: out, has_empty: true });
+        }
+        work.spend(automaton.num_edges())?;
+        let states = 0..automaton.len() as u32;
+        let edges =
+            states.clone().flat_map(|p| automaton.edges_in_full(p).map(move |edge| (p, edge.1)));
+        let finals: Vec<bool> = states.clone().map(|state| automaton.is_final(state)).collect();
+        let bytes = distances(&sources(automaton.len(), edges), &finals, work)?;
+        for state in states {
+            let edges = automaton.edges_in_full(state);
+            let nearer = edges.filter(|edge| bytes[edge.1 as usize] < bytes[state as usize]);
+            nearer.for_each(|(byte, to)| out.push_edge(byte, to));
+            out.close_state(automaton.is_final(state));
+        }
+        let ticks = Ticks::new(work);
+        out.tidy_within(&ticks)?;
+        out.renumber_within(&ticks)?;
+        Ok(Self { automaton: out, has_empty: false })
+    }
+
     /// The texts that do not begin with a shorter one; `None` where the automaton may be in several states at
     /// once.
     fn first_ends(&self, work: &Budget) -> Result<Option<Self>> {
@@ -95,7 +122,11 @@ impl ByteLanguage {
 /// The refusal of a rule's option.
 pub(super) fn refused(grammar: &Grammar, rule: RuleId, why: &str) -> Error {
     let rule = grammar.rule(rule);
-    let construct = if rule.options.lazy { "lazy" } else { "max_chars" };
+    let construct = match &rule.options {
+        options if options.lazy => "lazy",
+        options if options.max_tokens.is_some() => "max_tokens",
+        _ => "max_chars",
+    };
     Error::Unsupported {
         construct: construct.to_owned(),
         message: format!(
@@ -149,7 +180,7 @@ impl Writer<'_> {
             limit: "max_automaton_states",
             value: self.max_states as u64,
             message: format!(
-                "the automaton of rule {:?}, which has max_chars or is lazy, has more states; lower the \
+                "the automaton of rule {:?}, which has a bound or is lazy, has more states; lower the \
                  counts in it, or raise the limit",
                 self.grammar.rule(self.bounded).name
             ),
@@ -235,6 +266,11 @@ impl Writer<'_> {
             &Expr::Repeat { body, min, max } => self.repeat(body, (min, max), (from, to), call)?,
             Expr::Rule(rule) => {
                 let options = &self.grammar.rule(*rule).options;
+                if options.max_tokens.is_some() && *rule != self.bounded {
+                    let name = &self.grammar.rule(*rule).name;
+                    return Err(self
+                        .refused(&format!("it has the rule {name:?}, whose tokens are counted")));
+                }
                 // What is no shorter than the bound outside says nothing.
                 let most = options.max_chars.filter(|&most| most < self.most);
                 if most.is_none() && !options.lazy {

@@ -9,15 +9,19 @@
 //! becomes an automaton that counts its passes, a pass for each character: its cost does not grow with the
 //! bound.
 //!
+//! With `max_tokens` the tokens are counted that begin within the text of a rule. Behind so many of them the
+//! text goes on to its nearest end. The rule becomes an automaton over bytes that counts tokens; with a bound
+//! of 0 it has the shortest texts alone.
+//!
 //! - [`language`]: the texts of a rule as an automaton over bytes
-//! - [`characters`]: such an automaton as passes of one character each
+//! - [`characters`]: such an automaton as passes of one character, or byte, each
 
 mod characters;
 mod language;
 #[cfg(test)]
 mod tests;
 
-use self::characters::Passes;
+use self::characters::{Pass, Passes};
 use self::language::{ByteLanguage, Found};
 use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::budget::Budget;
@@ -31,12 +35,12 @@ fn continues(byte: u8) -> bool {
 }
 
 impl Grammar {
-    /// Whether some rule has the option `max_chars` or `lazy`.
+    /// Whether some rule has the option `max_chars`, `max_tokens` or `lazy`.
     pub fn has_bounded_rules(&self) -> bool {
         self.rules.iter().any(|rule| rule.options.is_bounded())
     }
 
-    /// Replaces the body of each rule with `max_chars` or `lazy` by an automaton of the texts that the option
+    /// Replaces the body of each rule with `max_chars`, `max_tokens` or `lazy` by an automaton of the texts that the option
     /// leaves. All rules keep their names and numbers; the rules that the automata call are appended.
     ///
     /// # Errors
@@ -115,14 +119,33 @@ impl<'a> Bounded<'a> {
     fn replace(&mut self, rule: RuleId, language: &ByteLanguage, work: &Budget) -> Result<()> {
         let Rule { ref name, position, ref options, .. } = *self.grammar.rule(rule);
         let replaced = &mut self.rules[rule.index()].options;
-        (replaced.max_chars, replaced.lazy) = (None, false);
-        let Some(most) = options.max_chars else {
-            self.rules[rule.index()].body = self.uncounted(language, position, work)?;
-            return Ok(());
+        (replaced.max_chars, replaced.max_tokens, replaced.lazy) = (None, None, false);
+        let (pass, most) = match (options.max_chars, options.max_tokens) {
+            (None, None) => {
+                self.rules[rule.index()].body = self.uncounted(language, position, work)?;
+                return Ok(());
+            }
+            (None, Some(0)) => {
+                let shortest = language.shortest(work)?;
+                self.rules[rule.index()].body = self.uncounted(&shortest, position, work)?;
+                return Ok(());
+            }
+            (Some(most), None) => (Pass::Character, most),
+            (None, Some(most)) => (Pass::Byte, most),
+            (Some(_), Some(_)) => {
+                let why = "it has both max_tokens and max_chars, of which one is counted";
+                return Err(language::refused(self.grammar, rule, why));
+            }
         };
-        let passes = Passes::of(&language.automaton, work)?;
+        if pass == Pass::Byte && !language.automaton.is_deterministic() {
+            let why = "no automaton of moderate size tells its nearest end";
+            return Err(language::refused(self.grammar, rule, why));
+        }
+        let passes = Passes::of(&language.automaton, pass, work)?;
         let counted = match passes.shortest {
-            Some(shortest) if shortest <= most => Some(self.counted(name, position, &passes, most)),
+            Some(shortest) if pass == Pass::Byte || shortest <= most => {
+                Some(self.counted(name, position, &passes, (pass, most)))
+            }
             Some(shortest) if !language.has_empty => {
                 let message = format!(
                     "rule {name:?}: its shortest text has {shortest} characters, and max_chars allows \
@@ -180,7 +203,14 @@ impl<'a> Bounded<'a> {
 
     /// The automaton that counts; each kind of pass is a rule. What one kind of pass makes up is a
     /// repetition, whose masks take one walk for all counts.
-    fn counted(&mut self, name: &str, position: Position, passes: &Passes, most: u32) -> ExprId {
+    fn counted(
+        &mut self,
+        name: &str,
+        position: Position,
+        passes: &Passes,
+        (pass, most): (Pass, u32),
+    ) -> ExprId {
+        let what = if pass == Pass::Character { "character" } else { "byte" };
         let parts = passes.kinds.iter().map(|kind| {
             let automaton = ByteAutomaton {
                 finals: (0..kind.states).map(|state| state == kind.end).collect(),
@@ -188,11 +218,11 @@ impl<'a> Bounded<'a> {
                 ..ByteAutomaton::default()
             };
             let body = self.builder.add(Expr::Automaton(automaton), position);
-            let called = self.rule(name, "character", body, position);
+            let called = self.rule(name, what, body, position);
             self.builder.add(Expr::Rule(called), position)
         });
         let parts: Vec<ExprId> = parts.collect();
-        if passes.is_repetition() {
+        if pass == Pass::Character && passes.is_repetition() {
             let repetition = Expr::Repeat { body: parts[0], min: 1, max: Some(most) };
             return self.builder.add(repetition, position);
         }
@@ -202,7 +232,8 @@ impl<'a> Bounded<'a> {
         let automaton = ByteAutomaton {
             finals: passes.finals.clone().into(),
             parts: edges.into(),
-            counts: Some((1, Some(most))),
+            counts: Some((u32::from(pass == Pass::Character), Some(most))),
+            counts_tokens: pass == Pass::Byte,
             ..ByteAutomaton::default()
         };
         self.builder.add(Expr::Automaton(automaton), position)

@@ -2,11 +2,14 @@
 
 use crate::budget::{Budget, Interrupt};
 use crate::compile::CompileOptions;
+use crate::engine::{Accept, Engine, EngineOptions, Matcher, SharedVocabulary, StopRule};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::network::{Network, NetworkPart};
 use crate::recognizer::Recognizer;
 use crate::syntax;
+use crate::vocabulary::Vocabulary;
+use std::sync::Arc;
 
 fn bounded(text: &str) -> Grammar {
     let (limits, interrupt) = (Limits::default(), Interrupt::default());
@@ -57,5 +60,56 @@ fn parts_keep_bounds() {
         let frame = NetworkPart::of_frame(&grammar, &[], &options, &work).expect("small");
         let linked = frame.link(&limits, &work).expect("small");
         assert_eq!(texts(&linked), expected, "{text}");
+    }
+}
+
+/// Sequences of up to five tokens that a text may begin with.
+fn begins(network: Network, vocabulary: &SharedVocabulary) -> Vec<Vec<u32>> {
+    let (options, none) = (EngineOptions::default(), Interrupt::default());
+    let engine = Arc::new(Engine::new(Arc::new(network), vocabulary, &options).expect("stacks"));
+    let mut out = Vec::new();
+    let mut paths = vec![Vec::new()];
+    while let Some(path) = paths.pop() {
+        for token in 0..vocabulary.len() as u32 {
+            let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("no stops");
+            let longer: Vec<u32> = path.iter().copied().chain([token]).collect();
+            let taken = |&token: &u32| matcher.accept_token(token, &none) == Ok(Accept::Taken);
+            if longer.iter().all(taken) {
+                out.push(longer.clone());
+                paths.extend((longer.len() < 5).then_some(longer));
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
+#[test]
+fn parts_keep_budgets_of_tokens() {
+    let (limits, interrupt) = (Limits::default(), Interrupt::default());
+    let work = Budget::new(&limits, &interrupt);
+    let options = CompileOptions::default().network;
+    let tokens = ["a", "b", "!", "ab", "(a", "("];
+    let mut offsets = vec![0];
+    offsets.extend(tokens.iter().scan(0, |end, token| {
+        *end += token.len() as u32;
+        Some(*end)
+    }));
+    let vocabulary = Vocabulary::new(tokens.concat().into(), offsets, &[], &[]).expect("sound");
+    let vocabulary = vocabulary.into();
+    for (text, most) in [
+        ("root ::= \"(\" t \"!\"\nt[max_tokens=2] ::= [ab]*", 4),
+        ("root ::= \"(\" t \"!\"\nt[max_tokens=1] ::= [ab]+", 3),
+        // Behind the budget comes the nearest end, which is one token here.
+        ("root ::= \"(\" t\nt[max_tokens=1] ::= [ab]* \"!\"", 3),
+        ("root ::= \"(\" t\nt[max_tokens=0] ::= [ab]* \"!\"", 2),
+    ] {
+        let grammar = bounded(text);
+        let made = begins(Network::make(&grammar, &options, &work).expect("small"), &vocabulary);
+        assert_eq!(made.iter().map(Vec::len).max(), Some(most), "{text}");
+        let linked = Network::linked(&grammar, &options, &work).expect("small");
+        assert_eq!(begins(linked, &vocabulary), made, "{text}");
+        let frame = NetworkPart::of_frame(&grammar, &[], &options, &work).expect("small");
+        assert_eq!(begins(frame.link(&limits, &work).expect("small"), &vocabulary), made, "{text}");
     }
 }

@@ -51,6 +51,7 @@ impl DraftAutomaton {
             guards: self.guards.into(),
             fallback: 0,
             counts: self.counts,
+            counts_tokens: false,
         })
     }
 }

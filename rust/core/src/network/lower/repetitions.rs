@@ -5,7 +5,7 @@ use crate::automata::{Automaton, FIRST_MARKER, Nfa, call};
 use crate::error::Result;
 use crate::grammar::Expr;
 use crate::ids::{ExprId, RuleId};
-use crate::network::counters::Counter;
+use crate::network::counters::{Counter, Unit};
 use rustc_hash::FxHashMap;
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
@@ -167,7 +167,7 @@ impl Lowering<'_> {
             }),
         };
         let rule = *counters.entry((body, min, max)).or_insert_with(|| {
-            rules.push(CountedRule::Counter(body, Counter { min, max }));
+            rules.push(CountedRule::Counter(body, Counter { min, max, unit: Unit::Passes }));
             first + rules.len() - 1
         });
         nfa.edge(from, call(rule), to);

@@ -84,6 +84,10 @@ impl Matcher {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
              counted; pass lossy={\"uniqueItems\"} and check the result"
                 .into()
+        } else if network.counts_tokens() {
+            "a rule of the grammar has max_tokens, and where that is reached its end takes more tokens \
+             than are counted; leave out one of the two budgets"
+                .into()
         } else if network.is_for_charts() || self.engine.begins_on_a_chart() {
             "the text is read with a chart, which has no stacks to count; compile with \
              engine=\"auto\" or \"stack\""

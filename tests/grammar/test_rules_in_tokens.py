@@ -1,0 +1,260 @@
+"""Rules of at most so many tokens: the option ``max_tokens``."""
+
+from __future__ import annotations
+
+from random import Random
+
+import pytest
+import tokfold
+from hypothesis import given
+from hypothesis import strategies as st
+from oracles.bounded import BEGIN, in_tokens
+from oracles.earley import Oracle
+from oracles.model import Choice, Empty, Grammar, Literal, Ref, Repeat, Seq, to_ebnf
+from strategies.engine import compiled_with, mask_of
+from strategies.grammars import build_grammar
+from strategies.profiles import CASES, examples
+from tokfold import Matcher, Vocabulary
+from tokfold.errors import UnsupportedGrammarError
+
+LETTERS = ["a", "b", "c", "é"]
+TOKENS = [
+    *(letter.encode() for letter in LETTERS),
+    *((left + right).encode() for left in LETTERS for right in LETTERS),
+    *(b"abc", b"bca", b"aaa", b"abab", b"cab", b"\xc3", b"\xa9", b"a\xc3", b"\xa9b", b"\xa9\xc3"),
+]
+STOP = len(TOKENS)
+VOCABULARY = Vocabulary([*TOKENS, b"</s>"], stop_token_ids=[STOP])
+
+Case = tuple[Grammar, str, list[str], int, Random]
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    random = draw(st.randoms(use_true_random=False, note_method_calls=False))
+    texts = ["a", "b", "ab", "c"]
+    if draw(st.booleans()):
+        grammar, name = build_grammar(random, rules=draw(st.integers(1, 3)), texts=texts), ""
+    else:
+        parts = draw(
+            st.lists(
+                st.sampled_from([*map(Literal, map(str.encode, texts)), Ref("t")]),
+                min_size=1,
+                max_size=4,
+            )
+        )
+        name = "t"
+        grammar = Grammar({"root": Repeat(Seq((*parts, Ref("t"))), 0, 2), "t": Empty()}, "root")
+    name = name or draw(st.sampled_from(list(grammar.rules)))
+    text = st.text(draw(st.sampled_from(["ab", "abc", "aé"])), max_size=5)
+    words = draw(st.lists(text, min_size=1, max_size=10, unique=True))
+    return grammar, name, words, draw(st.sampled_from([0, 1, 1, 2, 2, 3, 4])), random
+
+
+def grammar_text(grammar: Grammar, name: str, words: list[str], most: int) -> str:
+    body = Choice(tuple(Literal(word.encode()) if word else Empty() for word in words))
+    lines = to_ebnf(Grammar({**grammar.rules, name: body}, grammar.root)).splitlines()
+    place = list(grammar.rules).index(name)
+    lines[place] = lines[place].replace(" ::=", f"[max_tokens={most}] ::=", 1)
+    return "\n".join(lines)
+
+
+@examples(1_000)
+@given(cases())
+def test_random_grammars(case: Case) -> None:
+    """Every bit along walks, against a grammar in which begins of tokens are letters."""
+    grammar, name, words, most, random = case
+    text = grammar_text(grammar, name, words, most)
+    oracle = Oracle(in_tokens(grammar, name, [word.encode() for word in words], most))
+    try:
+        classes = random.choice(["never", "now"])
+        compiled = compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, classes=classes)
+    except UnsupportedGrammarError as error:
+        if error.construct != "max_tokens" and oracle.productive:
+            raise
+        CASES["rules in tokens: refused"] += 1
+        return
+    matcher, state = Matcher(compiled), oracle.initial(prune=True)
+    read: list[int] = []
+    for _ in range(8):
+        found, _ = mask_of(matcher, STOP + 1)
+        expected = [state.feed(bytes([BEGIN]) + token).viable for token in TOKENS]
+        assert found == [*expected, state.accepting], (text, [TOKENS[one] for one in read])
+        CASES["rules in tokens: masks"] += 1
+        allowed = [place for place in range(STOP) if found[place]]
+        refused = [place for place in range(STOP) if not found[place]]
+        if refused:
+            assert not matcher.accept_token(random.choice(refused))
+        if not allowed:
+            return
+        read.append(random.choice(allowed))
+        assert matcher.accept_token(read[-1])
+        state = state.feed(bytes([BEGIN]) + TOKENS[read[-1]])
+
+
+LETTER = Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), b"(a", b"ab", b"b)", b"</s>"], stop_token_ids=[259]
+)
+
+
+def allowed(matcher: Matcher, *tokens: bytes) -> list[bool]:
+    """Which of some tokens are allowed, by the mask and by reading them."""
+    mask, _ = mask_of(matcher, len(matcher.compiled.vocabulary))
+    ids = [matcher.compiled.vocabulary.token_bytes.index(token) for token in tokens]
+    found = [mask[id] for id in ids]
+    assert found == [matcher.fork().accept_token(id) for id in ids]
+    return found
+
+
+def reader(text: str, vocabulary: Vocabulary = LETTER, classes: str = "now") -> Matcher:
+    return Matcher(compiled_with(tokfold.Grammar.from_ebnf(text), vocabulary, classes=classes))
+
+
+def read(matcher: Matcher, *tokens: bytes) -> Matcher:
+    known = matcher.compiled.vocabulary.token_bytes
+    assert all(matcher.accept_token(known.index(token)) for token in tokens)
+    return matcher
+
+
+def test_a_token_counts_where_it_begins_in_the_rule() -> None:
+    text = 'root ::= "(" t ")" \nt[max_tokens=2] ::= [ab]*'
+    assert allowed(read(reader(text), b"(", b"ab", b"a"), b"a", b"b)", b")") == [False, False, True]
+    # "(a" begins before the rule, and "b)" in it.
+    assert allowed(read(reader(text), b"(a", b"a"), b"a", b"b)", b")") == [True, True, True]
+    assert allowed(read(reader(text), b"(a", b"a", b"a"), b"a", b"b)", b")") == [False, False, True]
+
+
+def test_the_nearest_end_is_as_many_tokens_away_as_it_takes() -> None:
+    pattern = 'root ::= t "!"\nt[max_tokens=1] ::= "(" [ab]* "b)"'
+    matcher = read(reader(pattern), b"(")
+    assert allowed(matcher, b"a", b"b", b"b)", b"ab") == [False, True, True, False]
+    assert allowed(read(matcher, b"b"), b")", b"b", b"!") == [True, False, False]
+    assert read(matcher, b")", b"!").is_accepting
+    # A character that is begun is read to its end, and none begins.
+    free = 'root ::= t "!"\nt[max_tokens=1] ::= [^!]*'
+    matcher = read(reader(free), b"\xf0")
+    assert allowed(matcher, b"\x9f", b"a", b"!") == [True, False, False]
+    matcher = read(matcher, b"\x9f", b"\x98", b"\x80")
+    assert allowed(matcher, b"a", b"\xf0", b"!") == [False, False, True]
+
+
+def test_without_a_token_there_are_the_shortest_texts() -> None:
+    text = 'root ::= t "!"\nt[max_tokens=0] ::= "(" [ab]* "b)" | "a" [ab]{2,4}'
+    assert allowed(reader(text), b"(", b"(a", b"a", b"b") == [True, False, True, False]
+    matcher = read(reader(text), b"a", b"ab")
+    assert allowed(matcher, b"a", b"!") == [False, True]
+    empty = 'root ::= t "!"\nt[max_tokens=0] ::= [ab]*'
+    assert allowed(reader(empty), b"a", b"!") == [False, True]
+
+
+def test_each_call_has_the_budget_again() -> None:
+    text = 'root ::= (t "!")+\nt[max_tokens=1] ::= [ab]*'
+    matcher = reader(text)
+    for _ in range(3):
+        assert allowed(matcher, b"a", b"ab", b"!") == [True, True, True]
+        assert allowed(read(matcher, b"ab"), b"a", b"!") == [False, True]
+        read(matcher, b"!")
+
+
+@examples(200)
+@given(cases(), st.integers(0, 2**32))
+def test_every_way_to_a_place_keeps_count(case: Case, seed: int) -> None:
+    """Forks, rollbacks, drafts, saved states, batches, beside a matcher that reads all again."""
+    grammar, name, words, most, _ = case
+    random = Random(seed)
+    try:
+        text = grammar_text(grammar, name, words, most)
+        compiled = compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, classes="now")
+    except UnsupportedGrammarError:
+        return
+    path: list[int] = []
+    saved, matcher = 0, Matcher(compiled)
+    for _ in range(12):
+        plain = Matcher(compiled)
+        assert all(map(plain.accept_token, path))
+        mask, _ = mask_of(plain, STOP + 1)
+        assert mask_of(matcher, STOP + 1)[0] == mask, (text, path)
+        ids = [token for token in range(STOP) if mask[token]]
+        way = random.choice(["on", "on", "back", "fork", "saved", "draft", "batch"])
+        if way == "back" and len(path) > saved:
+            count = random.randrange(1, len(path) - saved + 1)
+            if random.random() < 0.5:
+                matcher = matcher.fork()
+            matcher.rollback(count)
+            del path[-count:]
+        elif way == "fork":
+            matcher, other = matcher.fork(), matcher
+            if ids:
+                assert other.accept_token(random.choice(ids))
+        elif way == "saved":
+            matcher = Matcher.from_state(compiled, matcher.state)
+            saved = len(path)  # nothing before can be taken back
+        elif ids:
+            token = random.choice(ids)
+            if way == "draft":
+                assert matcher.accept_tokens([token]) == 1
+            elif way == "batch":
+                assert tokfold.accept_token_batch([matcher], [token]).all()
+            else:
+                assert matcher.accept_token(token)
+            path.append(token)
+        CASES["rules in tokens: places"] += 1
+
+
+def test_the_size_of_the_budget_costs_nothing() -> None:
+    sizes = []
+    for most in (100, 4_000_000_000 // 2):
+        text = f'root ::= t ";"\nt[max_tokens={most}] ::= TagDispatch(excludes=("</think>"))'
+        compiled = compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, classes="never")
+        sizes.append(compiled.num_bytes)
+    assert sizes[0] == sizes[1]
+
+
+REFUSED = [
+    ('root ::= t\nt[max_tokens=3] ::= "(" t ")" | "a"', '"t" calls itself before its end'),
+    ('root ::= t\nt[max_tokens=3] ::= u "!"\nu[max_tokens=2] ::= [ab]*', 'it has the rule "u"'),
+    ("root ::= t\nt[max_tokens=3, max_chars=5] ::= [ab]*", "both max_tokens and max_chars"),
+    ("root ::= t\nt[max_tokens=3] ::= Token(97)*", "it has the macro Token"),
+]
+
+
+@pytest.mark.parametrize(("text", "why"), REFUSED)
+def test_what_is_refused(text: str, why: str) -> None:
+    with pytest.raises(UnsupportedGrammarError, match=why) as caught:
+        tokfold.compile(tokfold.Grammar.from_ebnf(text), LETTER)
+    assert (caught.value.construct, caught.value.line) == ("max_tokens", 2)
+
+
+def test_what_does_not_see_tokens() -> None:
+    grammar = tokfold.Grammar.from_ebnf('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*')
+    compiled = compiled_with(grammar, LETTER, classes="never")
+    for refused in (
+        lambda: Matcher(compiled, max_tokens=9),
+        lambda: Matcher(compiled).shortest(),
+        lambda: compiled_with(grammar, LETTER, engine="chart"),
+    ):
+        with pytest.raises(UnsupportedGrammarError, match="max_tokens"):
+            refused()
+    # What is read by bytes has no tokens.
+    assert tokfold.recognize(grammar, "(abababab)").complete
+    matcher = Matcher(compiled)
+    assert matcher.accept_bytes(b"(ababab")
+    assert allowed(read(matcher, b"a"), b"a", b")") == [True, True]
+    assert allowed(read(matcher, b"a"), b"a", b")") == [False, True]
+
+
+def test_a_budget_beside_unique_items() -> None:
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    parts = [
+        {"type": "any_text", "max_tokens": 2, "excludes": ["["]},
+        {"type": "json_schema", "json_schema": schema},
+    ]
+    tag = {"type": "structural_tag", "format": {"type": "sequence", "elements": parts}}
+    with pytest.raises(UnsupportedGrammarError, match="uniqueItems"):
+        tokfold.compile(tokfold.Grammar.from_structural_tag(tag), LETTER)
+
+
+def test_lark_has_the_same_option() -> None:
+    lark = 'start: "(" body ")"\nbody[max_tokens=2]: /[ab]*/\n'
+    compiled = compiled_with(tokfold.Grammar.from_lark(lark), LETTER, classes="now")
+    assert allowed(read(Matcher(compiled), b"(", b"ab", b"a"), b"a", b")") == [False, True]
