@@ -214,3 +214,13 @@ def test_lark_and_parts_of_tags():
     for written_text, is_text in (("<ab>", True), ("<aa>", True), ("<aab>", False)):
         matcher = Matcher(compiled)
         assert (matcher.accept_bytes(written_text.encode()) and matcher.is_accepting) is is_text
+
+
+def test_a_long_literal_within_a_bound():
+    """The shortest rest of each state is found whatever their number."""
+    long = "ab" * 600
+    for option in ("max_chars=2000", "max_tokens=2000"):
+        grammar = tokfold.Grammar.from_ebnf(f'root ::= t ";"\nt[{option}] ::= "{long}" [ab]*')
+        matcher = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
+        assert matcher.accept_bytes(f"{long}a;".encode())
+        assert matcher.is_accepting
