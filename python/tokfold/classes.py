@@ -19,7 +19,7 @@ from tokfold._extras import require
 from tokfold._lazy import lazy
 from tokfold.errors import ArtifactError
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.vocabulary import Vocabulary
 
@@ -298,7 +298,7 @@ def _compile(
     interrupt: _core.Interrupt | None,
 ) -> TokenClasses:
     began = time.perf_counter()
-    with _reporting(progress) as report:
+    with _reporting(progress) as report, governing(interrupt):
         class_of, ids, num_stop, stats = _core.compile_classes(
             grammar._compilable,
             vocabulary._compiled,

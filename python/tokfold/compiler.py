@@ -35,7 +35,7 @@ from tokfold.errors import (
     VocabularyError,
 )
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import DEFAULT_BYTES, MaskPool
@@ -493,7 +493,7 @@ class GrammarCompiler(metaclass=Named):
         began = time.perf_counter()
         interrupt = Interrupt.of_limits(self.limits)
         try:
-            with interrupt._governing():
+            with governing(interrupt._core):
                 grammar = job.make()
             interrupt.check()
             compiled = compile(

@@ -24,7 +24,7 @@ from tokfold.errors import (
     MatcherStateError,
 )
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import shared_pool
@@ -344,11 +344,12 @@ def compile(
         grammar = source
     else:
         interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
-        with interrupt._governing():
+        with governing(interrupt._core):
             grammar = grammar_of(source, kind, vocabulary, bounds, interrupt)
     grammar = grammar._over(vocabulary)
     ends = Interrupt._of(interrupt, limits)
-    core = _engine(grammar, vocabulary, limits, options, ends)
+    with governing(ends):
+        core = _engine(grammar, vocabulary, limits, options, ends)
     if options.check_tokens:
         check_end(core, vocabulary, options.terminate_without_stop_token, 3, ends)
         _check_tokens(core, vocabulary, 3, ends)

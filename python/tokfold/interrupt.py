@@ -80,20 +80,26 @@ class Interrupt:
         """
         self._core.check()
 
-    @contextmanager
-    def _governing(self) -> Iterator[None]:
-        """While it lasts, conversions in this thread look at this interrupt between their parts."""
-        token = _governing.set(self)
-        try:
-            yield
-        finally:
-            _governing.reset(token)
-
     def __repr__(self) -> str:
         return f"<Interrupt, {'cancelled' if self.is_cancelled else 'not cancelled'}>"
 
 
-_governing: ContextVar[Interrupt | None] = ContextVar("tokfold interrupt", default=None)
+_governing: ContextVar[_core.Interrupt | None] = ContextVar("tokfold interrupt", default=None)
+
+
+@contextmanager
+def governing(interrupt: _core.Interrupt | None) -> Iterator[None]:
+    """While it lasts, an interrupt ends what this thread converts and makes for a request."""
+    token = _governing.set(interrupt)
+    try:
+        yield
+    finally:
+        _governing.reset(token)
+
+
+def governs() -> _core.Interrupt | None:
+    """The interrupt of the request that this thread works for; None where there is none."""
+    return _governing.get()
 
 
 def check_governing() -> None:

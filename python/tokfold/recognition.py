@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from tokfold import _core
 from tokfold._checks import check_limits, wrong_type
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Recognition", "recognize"]
@@ -75,12 +75,15 @@ def recognize(
     check_limits(limits)
     data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else bytes(text)
     limits = limits or DEFAULT_LIMITS
+    ends = Interrupt._of(interrupt, limits)
+    with governing(ends):
+        made = grammar._compilable
     read, complete, expected = _core.recognize(
-        grammar._compilable,
+        made,
         data,
         skip_lookahead=grammar.lookahead == "implied",
         limits=limits,
-        interrupt=Interrupt._of(interrupt, limits),
+        interrupt=ends,
     )
     # Inside a character the place is that of the character: its first bytes are no column.
     before = data[:read].decode("utf-8", "ignore")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from random import Random
 
+import pytest
 import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
@@ -224,3 +225,18 @@ def test_a_long_literal_within_a_bound():
         matcher = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
         assert matcher.accept_bytes(f"{long}a;".encode())
         assert matcher.is_accepting
+
+
+def test_a_deadline_ends_the_making_of_automata():
+    """They are made when the grammar is used first, for the call that uses it."""
+    text = "".join(Random(1).choices("abcdefgh", k=30_000))
+    rule = f't[max_chars=50] ::= TagDispatch(excludes=("{text}"))'
+    grammar = tokfold.Grammar.from_ebnf(f'root ::= t ";"\n{rule}')
+    for use in (tokfold.compile, tokfold.compile_classes):
+        with pytest.raises(tokfold.DeadlineExceededError):
+            use(grammar, VOCABULARY, interrupt=tokfold.Interrupt(20))
+    with pytest.raises(tokfold.DeadlineExceededError):
+        tokfold.recognize(grammar, "a;", interrupt=tokfold.Interrupt(20))
+    brief = tokfold.Limits(max_compile_milliseconds=20)
+    with pytest.raises(tokfold.DeadlineExceededError):
+        tokfold.compile(grammar, VOCABULARY, brief)

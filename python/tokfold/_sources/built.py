@@ -11,7 +11,7 @@ from tokfold._lazy import lazy
 from tokfold._sources.frames import FrameSource, TagsSource
 from tokfold._sources.record import Converted, Source
 from tokfold.errors import UnsupportedGrammarError
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, governs
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["Built"]
@@ -130,4 +130,4 @@ class Built:
         has_macros = not MACROS_OF_BYTES.isdisjoint(expanded.macro_names())
         if not has_macros and not expanded.has_bounded_rules():
             return expanded
-        return expanded.with_automata(self._limits)
+        return expanded.with_automata(self._limits, governs())

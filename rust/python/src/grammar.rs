@@ -304,10 +304,15 @@ impl Grammar {
     }
 
     /// Replaces macros that are read byte by byte, and rules with `max_chars`, `max_tokens` or `lazy`, by automata.
-    #[pyo3(signature = (limits=None))]
-    fn with_automata(&self, py: Python<'_>, limits: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
+    #[pyo3(signature = (limits=None, interrupt=None))]
+    fn with_automata(
+        &self,
+        py: Python<'_>,
+        limits: Option<&Bound<'_, PyAny>>,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
-        let inner = Call::with(py, None, None).run(py, |interrupt| {
+        let inner = Call::with(py, interrupt, None).run(py, |interrupt| {
             let budget = Budget::new(&limits, interrupt);
             let bounds = Bounds { budget: &budget, max_states: limits.max_automaton_states };
             let meant = self.inner.with_dispatches(&limits)?.with_languages(&bounds)?;
