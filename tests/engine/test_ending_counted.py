@@ -1,4 +1,4 @@
-"""Texts that end in time where automata count: bounds on the characters of rules and of patterns.
+"""Texts that end in time where automata count: characters of rules and of patterns, and tokens.
 
 The oracle searches: from each place it looks at all places that tokens lead to, level by level,
 with masks that know no budget. Bounds are large beside the tokens, so that token classes, tables
@@ -31,6 +31,8 @@ TEXTS = [
     "ab",
     "bc",
     "a-",
+    "c-c",
+    "(a",
     ")a",
     ',"',
     "aba",
@@ -112,6 +114,31 @@ class Search:
 @examples(90)
 @given(grammars(), st.sampled_from(["never", "now"]), st.randoms(use_true_random=False))
 def test_masks_near_the_end(grammar, classes, random: Random):
+    check(grammar, classes, random)
+
+
+@st.composite
+def in_tokens(draw: st.DrawFn) -> Grammar:
+    # Tokens of one class may begin in the rule and before it: "b" and "ab" in the last two frames.
+    frames = [frame for frame in FRAMES if "more" not in frame]
+    frames += ['root ::= "a"? t ","', 'root ::= ("(" "a"* t ")")+']
+    most = draw(st.one_of(st.integers(0, 5), st.integers(6, 30)))
+    # The nearest end, of two letters, takes two tokens; one of three letters takes one.
+    ways = '("-" "(" | "c-c")'
+    bodies = ['"(" [ab]* ")" | "c"', f"[ab]+ {ways}", f"([ab] [ab])+ {ways}", f"[ab]* {ways}?"]
+    body = draw(st.sampled_from([*BODIES, *bodies, *bodies]))
+    frame = draw(st.sampled_from(frames))
+    body = body if most or body != '"a" t | "-"' else "[ab]*"
+    return Grammar.from_ebnf(f"{frame}\nt[max_tokens={most}] ::= {body}")
+
+
+@examples(150)
+@given(in_tokens(), st.sampled_from(["never", "now"]), st.randoms(use_true_random=False))
+def test_masks_near_the_end_of_a_text_with_a_rule_in_tokens(grammar, classes, random: Random):
+    check(grammar, classes, random)
+
+
+def check(grammar: Grammar, classes: str, random: Random) -> None:
     compiled = compiled_with(grammar, VOCABULARY, classes=classes)
     plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
     search = Search()

@@ -228,13 +228,8 @@ def test_what_is_refused(text: str, why: str) -> None:
 def test_what_does_not_see_tokens() -> None:
     grammar = tokfold.Grammar.from_ebnf('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*')
     compiled = compiled_with(grammar, LETTER, classes="never")
-    for refused in (
-        lambda: Matcher(compiled, max_tokens=9),
-        lambda: Matcher(compiled).shortest(),
-        lambda: compiled_with(grammar, LETTER, engine="chart"),
-    ):
-        with pytest.raises(UnsupportedGrammarError, match="max_tokens"):
-            refused()
+    with pytest.raises(UnsupportedGrammarError, match="max_tokens"):
+        compiled_with(grammar, LETTER, engine="chart")
     # What is read by bytes has no tokens.
     assert tokfold.recognize(grammar, "(abababab)").complete
     matcher = Matcher(compiled)
@@ -258,3 +253,10 @@ def test_lark_has_the_same_option() -> None:
     lark = 'start: "(" body ")"\nbody[max_tokens=2]: /[ab]*/\n'
     compiled = compiled_with(tokfold.Grammar.from_lark(lark), LETTER, classes="now")
     assert allowed(read(Matcher(compiled), b"(", b"ab", b"a"), b"a", b")") == [False, True]
+
+
+def test_what_is_open_has_the_names_that_were_written() -> None:
+    text = 'root ::= "(" t ")"\nt[max_tokens=2] ::= ("a" | "é")*'
+    matcher = read(reader(text), b"(", b"a", b"\xc3")
+    found = matcher.explain(LETTER.token_bytes.index(b"a"))
+    assert (found.open_rules, found.innermost_rules) == (("root", "t"), ("t",))

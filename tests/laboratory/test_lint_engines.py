@@ -99,7 +99,7 @@ def test_large_counts(text: str, large: bool):
     "text",
     [
         'root[lazy] ::= "a" | "(" root ")"',
-        'root ::= a\na[max_tokens=3] ::= "x"',
+        'root ::= a\na[max_tokens=3] ::= "x" a "y" | "x"',
         'root ::= a "y"\na ::= "y" (= "x")',
     ],
 )

@@ -98,10 +98,18 @@ pub(crate) fn open_rules(
         }
         Ok(recognizer.open_rules())
     })?;
-    let name = |rule: u32| {
-        let rules = grammar.inner.rules();
-        rules.get(rule as usize).map(|rule| rule.name.clone())
+    let rules = grammar.inner.rules();
+    // A part of a rule stands behind it, or in its place.
+    let names = |numbers: Vec<u32>| {
+        let mut names: Vec<String> = Vec::new();
+        for rule in numbers.into_iter().filter_map(|rule| rules.get(rule as usize)) {
+            let name = rule.written_name();
+            if name == rule.name || names.last().is_none_or(|last| last != name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
     };
     let (path, tops) = found;
-    Ok((path.into_iter().filter_map(name).collect(), tops.into_iter().filter_map(name).collect()))
+    Ok((names(path), names(tops)))
 }

@@ -41,6 +41,18 @@ pub(crate) struct Ending {
     rows: Mutex<Rows>,
 }
 
+/// Over which entries rows of exits are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Over {
+    /// Representatives of the classes of masks.
+    Classes,
+    /// Those of classes made for ends alone; all tokens where there can be none.
+    #[default]
+    Thinned,
+    /// All tokens.
+    All,
+}
+
 /// What is known of the sets of stacks of one family.
 #[derive(Default)]
 pub(crate) struct Memo {
@@ -119,6 +131,11 @@ impl Ending {
         let dawg = Arc::new(Dawg::new(trie, whole, class, network.alphabet().escape()));
         let rows = Mutex::new(Rows::new(network, dawg.clone(), meter)?);
         Ok(Self { dawg, rows })
+    }
+
+    /// An exit that costs so many more tokens than one between two tokens is not kept.
+    pub(crate) fn most_tokens(&self) -> u32 {
+        self.dawg.most_tokens()
     }
 
     /// Bytes held, as far as nobody works on them.

@@ -24,8 +24,8 @@
 //! - and one whose rest nobody beneath the rule can begin to read.
 //!
 //! A state that counts up to a bound far away does what the state without that bound does: it takes over
-//! the exits of that state that read no more bytes than passes are left, and is looked at itself only
-//! where some read more.
+//! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
+//! rule has left, and is looked at itself only where some read more.
 
 use super::dawg::{Dawg, NodeId, UNREACHABLE};
 use super::walk::Walk;
@@ -56,8 +56,9 @@ struct Follower {
     pair: PairId,
     tokens: u32,
     bytes: u32,
-    /// Exits that read more bytes are not taken over.
+    /// Exits that read more bytes, or finish more tokens, are not taken over.
     most_bytes: u32,
+    most_tokens: u32,
 }
 
 /// A pair that calls another.
@@ -79,8 +80,9 @@ struct Pair {
     row: Vec<Exit>,
     followers: Vec<Follower>,
     callers: Vec<Caller>,
-    /// For a state that counts, the pair without a bound of which it takes the exits over.
-    unbounded: Option<(PairId, u32)>,
+    /// For a state that counts, the pair without a bound of which it takes the exits over, of at most so
+    /// many bytes and tokens.
+    unbounded: Option<(PairId, u32, u32)>,
     is_explored: bool,
     /// Whether only exits that can matter are in the row.
     is_tidy: bool,
@@ -234,18 +236,20 @@ impl Rows {
         };
         self.fresh.pop();
         let free = self.pair(free, node);
-        self.pairs[pair as usize].unbounded = Some((free, left));
-        self.follow_pair(free, Follower { pair, tokens: 0, bytes: 0, most_bytes: left });
+        let most_tokens = self.network.tokens_left(state).unwrap_or(u32::MAX);
+        self.pairs[pair as usize].unbounded = Some((free, left, most_tokens));
+        let follower = Follower { pair, tokens: 0, bytes: 0, most_bytes: left, most_tokens };
+        self.follow_pair(free, follower);
         Ok(())
     }
 
     /// Whether a state that counts is to be looked at itself, the last that missed an exit.
     fn look_again(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let is_needed = match self.pairs[pair as usize] {
-            Pair { unbounded: Some((free, left)), is_explored: false, .. } => {
+            Pair { unbounded: Some((free, bytes, tokens)), is_explored: false, .. } => {
                 let Pair { row, clean, .. } = &self.pairs[free as usize];
                 let mut kept = row.iter().filter(|exit| is_kept(&self.dawg, exit, *clean));
-                kept.any(|exit| exit.bytes > left)
+                kept.any(|exit| exit.bytes > bytes || exit.tokens > tokens)
             }
             _ => false,
         };
@@ -274,7 +278,8 @@ impl Rows {
         for &(node, bytes) in &walk.left {
             self.add(pair, Exit { node, tokens: 0, bytes });
         }
-        let plain = Follower { pair, tokens: 0, bytes: 0, most_bytes: u32::MAX };
+        let plain =
+            Follower { pair, tokens: 0, bytes: 0, most_bytes: u32::MAX, most_tokens: u32::MAX };
         for &(state, bytes) in &walk.ended {
             let ended = self.pair(state, root);
             if ended != pair {
@@ -315,7 +320,8 @@ impl Rows {
             return; // nothing that comes of it could be kept
         }
         let after = self.pair(to, exit.node);
-        self.follow_pair(after, Follower { pair, tokens, bytes, most_bytes: u32::MAX });
+        let (most_bytes, most_tokens) = (u32::MAX, u32::MAX);
+        self.follow_pair(after, Follower { pair, tokens, bytes, most_bytes, most_tokens });
     }
 
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
@@ -329,7 +335,7 @@ impl Rows {
 
     fn take_over(&mut self, follower: Follower, exit: Exit) {
         self.relaxations += 1;
-        if exit.bytes > follower.most_bytes {
+        if exit.bytes > follower.most_bytes || exit.tokens > follower.most_tokens {
             self.bounded.push(follower.pair);
             return;
         }

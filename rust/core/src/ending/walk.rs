@@ -89,6 +89,19 @@ impl Groups {
         (*place, std::mem::take(nodes))
     }
 
+    /// The same nodes at the places that follow where a token was begun.
+    fn after_first(&mut self, network: &Network) {
+        let mut moved = Self::default();
+        for ((state, beneath), nodes) in self.groups.drain(..self.used) {
+            let beneath = match beneath {
+                NO_RETURN => NO_RETURN,
+                state => network.after_first(state),
+            };
+            moved.nodes((network.after_first(state), beneath)).extend(nodes);
+        }
+        *self = moved;
+    }
+
     /// Gives the memory of a group back that was taken out.
     fn put_back(&mut self, number: usize, mut nodes: Vec<NodeId>) {
         nodes.clear();
@@ -138,6 +151,9 @@ impl Walk {
             }
             bytes += 1;
             std::mem::swap(&mut self.level, &mut self.next_level);
+            if bytes == 1 && node == dawg.root() && network.counts_tokens() {
+                self.level.after_first(network);
+            }
             self.next_level.clear();
             let held = self.level.bytes() + self.next_level.bytes();
             if held > MANY_BYTES {
@@ -186,12 +202,15 @@ impl Walk {
             if network.is_final(state) {
                 self.left.extend(nodes.iter().map(|&node| (node, bytes)));
             }
-            self.ended.extend(ends.then_some((state, bytes)));
+            let ended = network.after_token(state).filter(|_| ends);
+            self.ended.extend(ended.map(|state| (state, bytes)));
         } else {
             if network.is_final(state) {
                 self.level.nodes((beneath, NO_RETURN)).extend_from_slice(nodes);
             }
-            self.ended_within.extend(ends.then_some((state, beneath, bytes)));
+            // At its end the rule is left, and the token ends where the call returns to.
+            let goes_on = ends && network.stays(state);
+            self.ended_within.extend(goes_on.then_some((state, beneath, bytes)));
         }
         self.step(state, |to| (to, beneath), nodes, (network, dawg));
     }

@@ -133,6 +133,17 @@ impl RuleOptions {
     }
 }
 
+/// Stands in the name of a rule that is a part of another, behind the name of that: no name that is written
+/// has it.
+pub(crate) const WITHIN: char = '@';
+
+impl Rule {
+    /// The name of the rule as it was written, of which this one may be a part.
+    pub fn written_name(&self) -> &str {
+        self.name.split(WITHIN).next().unwrap_or_default()
+    }
+}
+
 /// A named right-hand side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {

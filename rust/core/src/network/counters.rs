@@ -378,6 +378,29 @@ impl Counters {
         (passes >= least && left > 0).then(|| (placed.number(Passes::Free, own), left))
     }
 
+    /// For the rules that count tokens the least bound, and the largest distance from a state to the nearest
+    /// end; `None` where no rule counts them.
+    pub(crate) fn budgets_of_tokens(&self) -> Option<(u32, u32)> {
+        let budgets = self.placed.iter().map(|placed| &placed.counting);
+        let budgets = budgets.filter(|one| one.counter.unit == Unit::Tokens);
+        let budgets = budgets.map(|one| (one.counter.max.unwrap_or(u32::MAX), one.lengths.most()));
+        budgets.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
+    }
+
+    /// Whether a state counts no tokens, has at least so many left, or none.
+    pub(crate) fn is_far_from_budget(&self, state: u32, least: u32) -> bool {
+        let is_spent = self.base(state).is_none();
+        self.tokens_left(state).is_none_or(|left| left >= least || is_spent)
+    }
+
+    /// For a state of a rule that counts tokens: how many of them may end before one is read that begins
+    /// behind the bound.
+    pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {
+        let (placed, Passes::Done(tokens), _) = self.find(state) else { return None };
+        let Counter { max, unit, .. } = placed.counting.counter;
+        max.filter(|_| unit == Unit::Tokens).map(|max| max.saturating_sub(tokens.max(1)))
+    }
+
     /// A state that does with up to `longest` bytes what `state` does.
     pub(crate) fn like(&self, state: u32, longest: usize) -> u32 {
         match self.base(state) {

@@ -130,6 +130,23 @@ impl Network {
         if self.is_counting(state) { self.counters.free(state) } else { None }
     }
 
+    /// For the rules that count tokens the least bound, and the largest distance in bytes from a state to the
+    /// nearest end; `None` where no rule counts them.
+    pub(crate) fn budgets_of_tokens(&self) -> Option<(u32, u32)> {
+        self.counters.budgets_of_tokens()
+    }
+
+    /// Whether a state counts no tokens, has at least so many left, or none.
+    pub(crate) fn is_far_from_budget(&self, state: u32, least: u32) -> bool {
+        !self.is_counting(state) || self.counters.is_far_from_budget(state, least)
+    }
+
+    /// For a state of a rule that counts tokens: how many of them may end before one is read that begins
+    /// behind the bound.
+    pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {
+        if self.is_counting(state) { self.counters.tokens_left(state) } else { None }
+    }
+
     /// For a state that counts and that no lower bound holds any more, the one without an upper bound, and
     /// for how many bytes that does the same.
     pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {

@@ -10,7 +10,7 @@ use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Position, Result};
-use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard, Rule};
+use crate::grammar::{ByteAutomaton, Expr, Grammar, Guard};
 use crate::ids::{ExprId, RuleId};
 use repetitions::{Counted, CutPosition};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -213,14 +213,15 @@ impl Lowering<'_> {
     ) -> Result<WrittenOut> {
         if automaton.counts_tokens {
             if !self.options.without_tokens {
-                let Rule { name, position, .. } = self.grammar.rule(rule);
+                let rule = self.grammar.rule(rule);
                 return Err(Error::Unsupported {
                     construct: "max_tokens".into(),
                     message: format!(
-                        "rule {name:?}: only the engine counts the tokens of a rule, as tokfold.compile makes \
-                         it; leave the budget out"
+                        "rule {:?}: only the engine counts the tokens of a rule, as tokfold.compile makes \
+                         it; leave the budget out",
+                        rule.written_name()
                     ),
-                    position: *position,
+                    position: rule.position,
                 });
             }
             let automaton =

@@ -97,6 +97,32 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         self.sets.collect(&mut entries, &parts)
     }
 
+    /// The stacks behind the first byte of a token.
+    pub(crate) fn after_first(&mut self, set: SetId) -> Result<SetId, Halt> {
+        self.with_tops(set, |network, top| Some(network.after_first(top)))
+    }
+
+    /// The stacks where a token has ended.
+    pub(crate) fn after_token(&mut self, set: SetId) -> Result<SetId, Halt> {
+        self.with_tops(set, Network::after_token)
+    }
+
+    /// The stacks with other states on top, without those for which there is none.
+    fn with_tops(
+        &mut self,
+        set: SetId,
+        of: impl Fn(&Network, u32) -> Option<u32>,
+    ) -> Result<SetId, Halt> {
+        let entries = self.sets.entries(set);
+        self.sets.spend(entries.len() as u64)?;
+        let moved = entries.into_iter().filter_map(|(top, beneath)| match top {
+            top if top >= LABEL => Some((top, beneath)),
+            state => of(&self.network, state).map(|state| (state, beneath)),
+        });
+        let mut moved = moved.collect();
+        self.sets.collect(&mut moved, &[])
+    }
+
     /// The answer where it is cheap or remembered.
     #[inline]
     fn known(&self, set: SetId, class: u8) -> Option<SetId> {

@@ -31,7 +31,7 @@ pub(crate) use stand::View;
 pub(crate) use step::{Again, Read, Stand, Step, StepId};
 
 use crate::budget::{Halt, Interrupt};
-use crate::ending::Memo;
+use crate::ending::{Memo, Over};
 use crate::network::Network;
 use crate::stacks::{REST, SetId, StackSets, Stepper};
 use crate::unique::Arrays;
@@ -71,11 +71,11 @@ pub(crate) struct Family {
     ending: Remembered,
 }
 
-/// What a family remembers of the ends of its texts, by whether entries are classes.
+/// What a family remembers of the ends of its texts, and over which entries.
 #[derive(Default)]
 struct Remembered {
     memo: Memo,
-    is_folded: bool,
+    over: Over,
 }
 
 impl Remembered {
@@ -83,9 +83,9 @@ impl Remembered {
         self.memo.bytes()
     }
 
-    fn take(&mut self, is_folded: bool) -> Memo {
-        if self.is_folded != is_folded {
-            *self = Self { memo: Memo::default(), is_folded };
+    fn take(&mut self, over: Over) -> Memo {
+        if self.over != over {
+            *self = Self { memo: Memo::default(), over };
         }
         std::mem::take(&mut self.memo)
     }
@@ -181,9 +181,14 @@ impl Family {
             + self.ending.bytes()
     }
 
-    /// What is known of the ends of its texts, over classes or over tokens; to be put back.
-    pub(in crate::engine) fn take_memo(&mut self, is_folded: bool) -> Memo {
-        self.ending.take(is_folded)
+    /// What is known of the ends of its texts over some entries; to be put back.
+    pub(in crate::engine) fn take_memo(&mut self, over: Over) -> Memo {
+        self.ending.take(over)
+    }
+
+    /// Over which entries that was found out last.
+    pub(in crate::engine) fn memo_is_over(&self) -> Over {
+        self.ending.over
     }
 
     /// Puts back what was taken.

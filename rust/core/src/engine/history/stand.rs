@@ -120,29 +120,14 @@ impl Family {
         if !self.counts_tokens {
             return Ok(Some(stand));
         }
-        let network = self.network.clone();
-        let next = self.with_tops(set, |top| network.after_token(top))?;
+        let next = self.stepper.after_token(set)?;
         Ok((next != NONE).then_some(Stand::Stacks(next)))
     }
 
     /// The same behind the first byte of a token.
     pub(crate) fn after_first(&mut self, stand: Stand) -> Result<Stand, Halt> {
         let Stand::Stacks(set) = stand else { return Ok(stand) };
-        let network = self.network.clone();
-        self.with_tops(set, |top| Some(network.after_first(top))).map(Stand::Stacks)
-    }
-
-    /// A set with other states on top of its stacks, without those for which there is none.
-    fn with_tops(&mut self, set: SetId, of: impl Fn(u32) -> Option<u32>) -> Result<SetId, Halt> {
-        let sets = &mut self.stepper.sets;
-        let entries = sets.entries(set);
-        sets.spend(entries.len() as u64)?;
-        let moved = entries.into_iter().filter_map(|(top, beneath)| match top {
-            BOTTOM => Some((top, beneath)),
-            state => of(state).map(|state| (state, beneath)),
-        });
-        let mut moved = moved.collect();
-        sets.collect(&mut moved, &[])
+        self.stepper.after_first(set).map(Stand::Stacks)
     }
 
     /// What may follow one more letter; `None` where it cannot follow. In an array with unique items only

@@ -1,11 +1,12 @@
 //! What an engine knows of the ends of its texts, made when it is first asked for.
 
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::{Countdown, Ending};
+use crate::ending::{Countdown, Ending, Over};
 use crate::engine::{Engine, PREPARATION};
 use crate::error::Error;
 use crate::mask::{Unfolder, words};
 use crate::network::ClassSet;
+use crate::stacks::{Entry, LABEL, SetId, StackSets};
 use crate::vocabulary::Trie;
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
@@ -13,8 +14,8 @@ use std::sync::{Arc, OnceLock};
 /// What an engine knows of the ends of its texts.
 #[derive(Default)]
 pub(in crate::engine) struct Endings {
-    plain: OnceLock<Arc<Ending>>,
-    folded: OnceLock<Arc<Ending>>,
+    /// By [`Over`].
+    rows: [OnceLock<Arc<Ending>>; 3],
     pub(super) countdown: OnceLock<Arc<Countdown>>,
     /// Classes made for ends alone, where there are no others; `None` where there can be none.
     thinned: OnceLock<Option<Thinned>>,
@@ -30,7 +31,7 @@ struct Thinned {
 impl Endings {
     /// Bytes held.
     pub(in crate::engine) fn bytes(&self) -> usize {
-        let endings = [&self.plain, &self.folded].into_iter().filter_map(|ending| ending.get());
+        let endings = self.rows.iter().filter_map(|ending| ending.get());
         let endings: usize = endings.map(|ending| ending.bytes()).sum();
         let thinned = self.thinned.get().and_then(Option::as_ref);
         let thinned = thinned.map_or(0, |thinned| thinned.unfolder.read().bytes());
@@ -39,27 +40,55 @@ impl Endings {
 }
 
 impl Engine {
-    /// The rows of exits over representatives of classes, or over all tokens.
+    /// Over which entries the rows of exits are that are right for some stacks and for those to which a token
+    /// leads from them.
+    ///
+    /// Where a rule counts the tokens that begin in it, a token that begins there leaves one less than a token
+    /// of the same class that begins before it. That matters only where so few are left that a shortest end
+    /// of the rule might need them all.
+    ///
+    /// # Errors
+    /// Those of [`Self::ending`] and [`Self::countdown`].
+    pub(super) fn ends_over(
+        &self,
+        sets: &StackSets,
+        set: SetId,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Over, Halt> {
+        let usual = if self.has_classes() { Over::Classes } else { Over::Thinned };
+        let Some((fewest, farthest)) = self.network.budgets_of_tokens() else { return Ok(usual) };
+        if self.countdown(interrupt)?.most_raised.is_none() {
+            return Ok(Over::All); // letters bound no tokens
+        }
+        // An exit that costs more is not kept; one token leads from the stacks, and may enter the rule.
+        let least = self.ending(usual, interrupt)?.most_tokens().saturating_add(farthest + 2);
+        let is_far =
+            |&(top, _): &Entry| top >= LABEL || self.network.is_far_from_budget(top, least);
+        match fewest >= least && sets.entries(set).iter().all(is_far) {
+            true => Ok(usual),
+            false => Ok(Over::All),
+        }
+    }
+
+    /// The rows of exits.
     pub(super) fn ending(
         &self,
-        is_folded: bool,
+        over: Over,
         interrupt: &Interrupt,
     ) -> std::result::Result<&Arc<Ending>, Halt> {
-        let folded = self.folded.get().filter(|_| is_folded);
-        let place = if folded.is_some() { &self.endings.folded } else { &self.endings.plain };
+        let place = &self.endings.rows[over as usize];
         if let Some(known) = place.get() {
             return Ok(known);
         }
         let whole = &self.plain().trie;
-        let thinned = match folded {
-            None => self.thinned(interrupt)?,
-            Some(_) => None,
+        let trie = match over {
+            Over::Classes => self.folded.get().map(|folded| &*folded.walker.trie),
+            Over::Thinned => self.thinned(interrupt)?.map(|thinned| &thinned.trie),
+            Over::All => None,
         };
-        let own = folded.map(|folded| &*folded.walker.trie);
-        let trie = own.or(thinned.map(|thinned| &thinned.trie)).unwrap_or(whole);
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
-        let made = Ending::new(self.network.clone(), trie, whole, &mut meter)?;
+        let made = Ending::new(self.network.clone(), trie.unwrap_or(whole), whole, &mut meter)?;
         Ok(place.get_or_init(|| Arc::new(made)))
     }
 
@@ -71,11 +100,12 @@ impl Engine {
     pub fn prepare_ending(&self, interrupt: &Interrupt) -> Result<(), Error> {
         let has_stacks = !self.network.is_for_charts() && !self.begins_on_a_chart();
         let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
-        if has_stacks && counts && !self.network.counts_tokens() {
+        if has_stacks && counts {
             let mut meter = Meter::default();
             meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
             let most_bytes = self.limits.max_memo_bytes;
-            let made = self.ending(self.has_classes(), interrupt).and_then(|ending| {
+            let over = if self.has_classes() { Over::Classes } else { Over::Thinned };
+            let made = self.ending(over, interrupt).and_then(|ending| {
                 ending.prepare(&self.network, most_bytes, interrupt, &mut meter)
             });
             made.map_err(|halt| self.ending_halted(halt, interrupt))?;
@@ -105,15 +135,21 @@ impl Engine {
     /// Makes a row of tokens of what a trie of representatives says, or of the whole vocabulary.
     pub(super) fn over_tokens_in_time(
         &self,
+        over: Over,
         row: &mut [i32],
         interrupt: &Interrupt,
         make: impl FnOnce(&Trie, &mut [i32]) -> std::result::Result<(), Halt>,
     ) -> Result<(), Error> {
         let halted = |halt| self.ending_halted(halt, interrupt);
-        if self.has_classes() {
-            return self.over_tokens(row, |walker, bits| make(&walker.trie, bits).map_err(halted));
-        }
-        let Some(thinned) = self.thinned(interrupt).map_err(halted)? else {
+        let thinned = match over {
+            Over::Classes => {
+                return self
+                    .over_tokens(row, |walker, bits| make(&walker.trie, bits).map_err(halted));
+            }
+            Over::Thinned => self.thinned(interrupt).map_err(halted)?,
+            Over::All => None,
+        };
+        let Some(thinned) = thinned else {
             return make(&self.plain().trie, row).map_err(halted);
         };
         let mut bits = vec![0; thinned.words];

@@ -23,11 +23,11 @@ mod tests;
 
 use self::characters::{Pass, Passes};
 use self::language::{ByteLanguage, Found};
-use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions, WITHIN};
 use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
 use crate::ids::{ExprId, RuleId};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 /// Whether a byte goes on with the character of the byte before.
 fn continues(byte: u8) -> bool {
@@ -76,7 +76,6 @@ struct Bounded<'a> {
     grammar: &'a Grammar,
     builder: GrammarBuilder,
     rules: Vec<Rule>,
-    names: FxHashSet<String>,
     /// The texts of the bodies of rules with a bound.
     languages: FxHashMap<RuleId, ByteLanguage>,
 }
@@ -88,8 +87,7 @@ impl<'a> Bounded<'a> {
             builder.add(expr.clone(), position);
         }
         let rules = grammar.rules.to_vec();
-        let names = rules.iter().map(|rule| rule.name.clone()).collect();
-        Self { grammar, builder, rules, names, languages: FxHashMap::default() }
+        Self { grammar, builder, rules, languages: FxHashMap::default() }
     }
 
     /// The texts of a rule, whatever their length; those of the rules that it has to know come first.
@@ -239,14 +237,9 @@ impl<'a> Bounded<'a> {
         self.builder.add(Expr::Automaton(automaton), position)
     }
 
-    /// Adds a rule with a name of its own.
+    /// Adds a rule that is a part of another.
     fn rule(&mut self, of: &str, what: &str, body: ExprId, position: Position) -> RuleId {
-        let mut name = format!("{of}_{what}");
-        let mut number = self.rules.len();
-        while !self.names.insert(name.clone()) {
-            name = format!("{of}_{what}_{number}");
-            number += 1;
-        }
+        let name = format!("{of}{WITHIN}{what} {}", self.rules.len());
         let id = RuleId::new(self.rules.len());
         self.rules.push(Rule {
             name,

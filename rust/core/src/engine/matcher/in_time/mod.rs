@@ -16,7 +16,7 @@ mod unique;
 mod walk;
 
 use crate::budget::{Interrupt, Meter};
-use crate::ending::{Stacks, UNREACHABLE};
+use crate::ending::{Over, Stacks, UNREACHABLE};
 use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
 use crate::engine::{Engine, Matcher};
@@ -83,10 +83,6 @@ impl Matcher {
         } else if unique.is_some_and(|items| items.nested) {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
              counted; pass lossy={\"uniqueItems\"} and check the result"
-                .into()
-        } else if network.counts_tokens() {
-            "a rule of the grammar has max_tokens, and where that is reached its end takes more tokens \
-             than are counted; leave out one of the two budgets"
                 .into()
         } else if network.is_for_charts() || self.engine.begins_on_a_chart() {
             "the text is read with a chart, which has no stacks to count; compile with \
@@ -183,7 +179,7 @@ impl Matcher {
         let countdown = self.engine.countdown(interrupt).map_err(halted)?;
         let mut meter = Meter::default();
         meter.allow(self.engine.limits.max_mask_work, interrupt);
-        let mut memo = family.take_memo(self.engine.has_classes());
+        let mut memo = family.take_memo(family.memo_is_over());
         let stacks = Stacks { network: family.network(), sets: &family.stepper.sets };
         let letters = countdown.letters(stacks, &mut memo, set, &mut meter);
         family.put_memo(memo);
@@ -193,13 +189,13 @@ impl Matcher {
     /// The fewest tokens that complete the text from some stacks, the stop token not counted.
     fn fewest(&self, family: &mut Family, set: SetId, interrupt: &Interrupt) -> Result<u32> {
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
-        let is_folded = self.engine.has_classes();
-        let ending = self.engine.ending(is_folded, interrupt).map_err(halted)?;
+        let over = self.engine.ends_over(&family.stepper.sets, set, interrupt).map_err(halted)?;
+        let ending = self.engine.ending(over, interrupt).map_err(halted)?;
         let mut meter = Meter::default();
         meter.allow(self.engine.limits.max_mask_work, interrupt);
         let most_bytes = self.engine.limits.max_memo_bytes;
         let mut asking = ending.ask(most_bytes, interrupt).map_err(halted)?;
-        let mut memo = family.take_memo(is_folded);
+        let mut memo = family.take_memo(over);
         let stacks = Stacks { network: family.network(), sets: &family.stepper.sets };
         let fewest = asking.fewest(stacks, &mut memo, set, &mut meter);
         family.put_memo(memo);
@@ -322,8 +318,10 @@ impl Matcher {
         }
         self.with_rows_in_time(&mut family, left, interrupt, |family, set, most| {
             let engine = &self.engine;
-            engine.over_tokens_in_time(row, interrupt, |trie, bits| {
-                engine.entries_in_time(trie, family, set, most, interrupt, bits)
+            let over = engine.ends_over(&family.stepper.sets, set, interrupt);
+            let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
+            engine.over_tokens_in_time(over, row, interrupt, |trie, bits| {
+                engine.entries_in_time((trie, over), family, set, most, interrupt, bits)
             })
         })
     }
@@ -374,9 +372,17 @@ impl Matcher {
             ));
         }
         self.with_rows_in_time(family, left, interrupt, |family, set, most| {
-            let trie = &folded.walker.trie;
-            let made = self.engine.entries_in_time(trie, family, set, most, interrupt, row);
-            made.map_err(|halt| self.engine.ending_halted(halt, interrupt))
+            let halted = |halt| self.engine.ending_halted(halt, interrupt);
+            let over = self.engine.ends_over(&family.stepper.sets, set, interrupt);
+            if over.map_err(halted)? == Over::All {
+                return Err(uncounted(
+                    "a rule that has max_tokens has few of them left, which tells tokens of one class \
+                     apart; use masks of tokens"
+                        .into(),
+                ));
+            }
+            let trie = (&*folded.walker.trie, Over::Classes);
+            self.engine.entries_in_time(trie, family, set, most, interrupt, row).map_err(halted)
         })
     }
 
@@ -427,8 +433,10 @@ impl Matcher {
             fork.with_stacks(&mut family, interrupt, |family, set| {
                 fork.allow(family, interrupt);
                 let engine = &fork.engine;
-                let made = engine.over_tokens_in_time(&mut row, interrupt, |trie, bits| {
-                    engine.entries_in_time(trie, family, set, left, interrupt, bits)
+                let over = engine.ends_over(&family.stepper.sets, set, interrupt);
+                let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
+                let made = engine.over_tokens_in_time(over, &mut row, interrupt, |trie, bits| {
+                    engine.entries_in_time((trie, over), family, set, left, interrupt, bits)
                 });
                 family.release();
                 made

@@ -7,6 +7,7 @@
 //! asks it once for all tokens that lead to the same stacks with an item that is like none before.
 
 use crate::budget::{Halt, Interrupt, Meter};
+use crate::ending::Over;
 use crate::ending::UNREACHABLE;
 use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
@@ -159,8 +160,8 @@ impl<'m> Completions<'m> {
     /// A shortest completion of some stacks, always the same.
     fn shortest(&mut self, family: &mut Family, set: SetId) -> Result<Arc<[u32]>> {
         let in_bytes = self.unit == Unit::Bytes;
-        let is_folded = self.matcher.engine.has_classes();
-        let memo = family.take_memo(is_folded);
+        let over = family.memo_is_over();
+        let memo = family.take_memo(over);
         let known = memo.shortest(in_bytes, set);
         family.put_memo(memo);
         if let Some(known) = known {
@@ -173,7 +174,7 @@ impl<'m> Completions<'m> {
             at = after;
         }
         let out: Arc<[u32]> = out.into();
-        let mut memo = family.take_memo(is_folded);
+        let mut memo = family.take_memo(over);
         memo.keep_shortest(in_bytes, set, out.clone());
         family.put_memo(memo);
         Ok(out)
@@ -395,7 +396,7 @@ impl Matcher {
         self.allow(family, interrupt);
         let engine: &Engine = &self.engine;
         let walked = engine.visit_in_time(
-            &engine.plain().trie,
+            (&engine.plain().trie, Over::Thinned),
             family,
             (set, start),
             most,

@@ -1,7 +1,7 @@
 //! A walk over a trie along the stacks of a text, with what each entry leaves to be done.
 
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::{Stacks, class_of};
+use crate::ending::{Over, Stacks, class_of};
 use crate::engine::Engine;
 use crate::engine::history::Family;
 use crate::engine::mask::memo::set_bits;
@@ -49,7 +49,7 @@ impl Engine {
     /// Writes which entries of a trie leave the text to be ended with `most` more tokens.
     pub(super) fn entries_in_time(
         &self,
-        trie: &Trie,
+        over: (&Trie, Over),
         family: &mut Family,
         set: SetId,
         most: u32,
@@ -57,27 +57,27 @@ impl Engine {
         bits: &mut [i32],
     ) -> std::result::Result<(), Halt> {
         bits.fill(0);
-        self.visit_in_time(trie, family, (set, ()), most, &mut EntryBits(bits), interrupt)
+        self.visit_in_time(over, family, (set, ()), most, &mut EntryBits(bits), interrupt)
     }
 
     /// Visits the entries of a trie behind which the stacks of the text can be completed with `most` more
     /// tokens.
     pub(super) fn visit_in_time<V: VisitInTime>(
         &self,
-        trie: &Trie,
+        (trie, over): (&Trie, Over),
         family: &mut Family,
         (set, start): (SetId, V::Place),
         most: u32,
         visit: &mut V,
         interrupt: &Interrupt,
     ) -> std::result::Result<(), Halt> {
-        let is_folded = self.folded.get().is_some_and(|f| std::ptr::eq(&*f.walker.trie, trie));
-        let ending = self.ending(is_folded, interrupt)?;
+        let ending = self.ending(over, interrupt)?;
         let mut meter = Meter::default();
         meter.allow(self.limits.max_mask_work, interrupt);
         let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
-        let mut memo = family.take_memo(is_folded);
+        let mut memo = family.take_memo(over);
         let network = family.network().clone();
+        let counts_tokens = family.counts_tokens;
         let stepper = &mut family.stepper;
         let step = |stepper: &mut Stepper<_>, before, node| {
             stepper.step(before, class_of(&self.network, trie, node))
@@ -101,10 +101,13 @@ impl Engine {
                 meter.spend(1)?;
                 let end = trie.end(node);
                 let (_, before, from) = &path[path.len() - 1];
-                let after = step(stepper, *before, node)?;
+                let mut after = step(stepper, *before, node)?;
                 if after == NONE {
                     node = end;
                     continue;
+                }
+                if counts_tokens && path.len() == 1 && !is_whole {
+                    after = stepper.after_first(after)?;
                 }
                 let place = match is_whole {
                     true => from.clone(),
@@ -112,9 +115,13 @@ impl Engine {
                 };
                 let entries = trie.numbers(node);
                 if !entries.is_empty() {
+                    let ended = match counts_tokens {
+                        true => stepper.after_token(after)?,
+                        false => after,
+                    };
                     let stacks = Stacks { network: &network, sets: &stepper.sets };
-                    let fewest = asking.fewest(stacks, &mut memo, after, &mut meter)?;
-                    if fewest <= most && !visit.found(&place, entries, after, fewest) {
+                    let fewest = asking.fewest(stacks, &mut memo, ended, &mut meter)?;
+                    if fewest <= most && !visit.found(&place, entries, ended, fewest) {
                         break;
                     }
                 }
