@@ -32,6 +32,7 @@ TEXTS = [
     "bc",
     "a-",
     "c-c",
+    "bb",
     "(a",
     ")a",
     ',"',
@@ -117,19 +118,20 @@ def test_masks_near_the_end(grammar, classes, random: Random):
     check(grammar, classes, random)
 
 
+# The nearest end, of two letters, takes two tokens; one of three letters takes one.
+WAYS = '("-" "(" | "c-c")'
+IN_TOKENS = ['"(" [ab]* ")" | "c"', f"[ab]+ {WAYS}", f"([ab] [ab])+ {WAYS}", f"[ab]* {WAYS}?"]
+# Tokens of one class may begin in the rule and before it: "bb" and "ab".
+BEGUN_BEFORE = ['root ::= "a"? t ","', 'root ::= ("(" "a"* t ")")+']
+
+
 @st.composite
 def in_tokens(draw: st.DrawFn) -> Grammar:
-    # Tokens of one class may begin in the rule and before it: "b" and "ab" in the last two frames.
-    frames = [frame for frame in FRAMES if "more" not in frame]
-    frames += ['root ::= "a"? t ","', 'root ::= ("(" "a"* t ")")+']
+    frames = [*BEGUN_BEFORE, *(frame for frame in FRAMES if "more" not in frame)]
     most = draw(st.one_of(st.integers(0, 5), st.integers(6, 30)))
-    # The nearest end, of two letters, takes two tokens; one of three letters takes one.
-    ways = '("-" "(" | "c-c")'
-    bodies = ['"(" [ab]* ")" | "c"', f"[ab]+ {ways}", f"([ab] [ab])+ {ways}", f"[ab]* {ways}?"]
-    body = draw(st.sampled_from([*BODIES, *bodies, *bodies]))
-    frame = draw(st.sampled_from(frames))
+    body = draw(st.sampled_from([*BODIES, *IN_TOKENS, *IN_TOKENS]))
     body = body if most or body != '"a" t | "-"' else "[ab]*"
-    return Grammar.from_ebnf(f"{frame}\nt[max_tokens={most}] ::= {body}")
+    return Grammar.from_ebnf(f"{draw(st.sampled_from(frames))}\nt[max_tokens={most}] ::= {body}")
 
 
 @examples(150)
@@ -138,7 +140,17 @@ def test_masks_near_the_end_of_a_text_with_a_rule_in_tokens(grammar, classes, ra
     check(grammar, classes, random)
 
 
-def check(grammar: Grammar, classes: str, random: Random) -> None:
+@pytest.mark.parametrize("frame", BEGUN_BEFORE)
+@pytest.mark.parametrize("body", IN_TOKENS[1:3])
+@pytest.mark.parametrize("most", [1, 2, 3, 7])
+@pytest.mark.parametrize("classes", ["never", "now"])
+def test_tokens_of_one_class_that_begin_in_the_rule_and_before_it(frame, body, most, classes):
+    grammar = Grammar.from_ebnf(f"{frame}\nt[max_tokens={most}] ::= {body}")
+    for more in range(3 + most):
+        check(grammar, classes, Random(more), more)
+
+
+def check(grammar: Grammar, classes: str, random: Random, more: int | None = None) -> None:
     compiled = compiled_with(grammar, VOCABULARY, classes=classes)
     plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
     search = Search()
@@ -149,7 +161,9 @@ def check(grammar: Grammar, classes: str, random: Random) -> None:
     assert caught.value.needed == fewest + 1
     assert compiled.shortest().tokens == fewest
     # The longest budgets begin far from the end: a countdown says when masks must look for it.
-    budget = fewest + 1 + random.choice([0, 1, 2, 5, 12, 30, 45])
+    if more is None:
+        more = random.choice([0, 1, 2, 5, 12, 30, 45])
+    budget = fewest + 1 + more
     matcher = Matcher(compiled, max_tokens=budget)
     for left in range(budget, 0, -1):
         expected = []

@@ -40,8 +40,8 @@ impl Grammar {
         self.rules.iter().any(|rule| rule.options.is_bounded())
     }
 
-    /// Replaces the body of each rule with `max_chars`, `max_tokens` or `lazy` by an automaton of the texts that the option
-    /// leaves. All rules keep their names and numbers; the rules that the automata call are appended.
+    /// Replaces the body of each rule with `max_chars`, `max_tokens` or `lazy` by an automaton of the texts that
+    /// the option leaves. All rules keep their names and numbers; the rules that the automata call are appended.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where the body of such a rule is not regular, takes tokens whole or has a macro
