@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import signal
 import time
 from collections.abc import Callable
 from typing import Any
@@ -43,7 +44,12 @@ def _filled(change: Callable[[Any, int], Any]) -> contextlib.AbstractContextMana
 
 @fault("a crash")
 def _crash() -> contextlib.AbstractContextManager[Any]:
-    return _filled(lambda bitmask, row: ctypes.string_at(0))
+    def crash(_bitmask: Any, _row: int) -> None:
+        # Without the handlers of Python and of libraries, one of which may abort instead.
+        ctypes.CDLL(None).signal(signal.SIGSEGV.value, None)
+        ctypes.string_at(0)
+
+    return _filled(crash)
 
 
 @fault("a hang")
