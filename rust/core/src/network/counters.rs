@@ -378,8 +378,7 @@ impl Counters {
         (passes >= least && left > 0).then(|| (placed.number(Passes::Free, own), left))
     }
 
-    /// For the rules that count tokens the least bound, and the largest distance from a state to the nearest
-    /// end; `None` where no rule counts them.
+    /// For the rules that count tokens the least bound and the largest distance to the nearest end, if any do.
     pub(crate) fn budgets_of_tokens(&self) -> Option<(u32, u32)> {
         let budgets = self.placed.iter().map(|placed| &placed.counting);
         let budgets = budgets.filter(|one| one.counter.unit == Unit::Tokens);
@@ -393,8 +392,7 @@ impl Counters {
         self.tokens_left(state).is_none_or(|left| left >= least || is_spent)
     }
 
-    /// For a state of a rule that counts tokens: how many of them may end before one is read that begins
-    /// behind the bound.
+    /// Of a rule that counts tokens: how many may end before one is read that begins behind the bound.
     pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {
         let (placed, Passes::Done(tokens), _) = self.find(state) else { return None };
         let Counter { max, unit, .. } = placed.counting.counter;
@@ -449,8 +447,7 @@ impl Counters {
         self.find(state).0.counting.counter.unit == Unit::Tokens
     }
 
-    /// The state behind the first byte of a token, which has led to `state`: where no token had begun in the
-    /// rule this one has.
+    /// The state behind the first byte of a token: where no token had begun in the rule this one has.
     pub(crate) fn after_first(&self, state: u32) -> u32 {
         match self.find(state) {
             (placed, Passes::Done(0), own) if self.counts_tokens(state) => {
@@ -464,8 +461,7 @@ impl Counters {
     pub(crate) fn after_token(&self, state: u32) -> u32 {
         match self.find(state) {
             (placed, Passes::Done(tokens), own) if self.counts_tokens(state) => {
-                // The last number is that of a rule whose tokens are spent. Where there are no numbers for
-                // so many, no text is long enough; where there is no bound, all do the same.
+                // Where there are no numbers for so many, no text is long enough.
                 placed.number(Passes::Done((tokens + 1).min(placed.last)), own)
             }
             _ => state,
