@@ -1,4 +1,4 @@
-"""Rules with ``max_chars`` and ``lazy`` beside XGrammar, and where its bound gives way."""
+"""Rules with ``max_chars``, ``max_tokens``, ``lazy`` beside XGrammar; where its bounds give way."""
 
 from __future__ import annotations
 

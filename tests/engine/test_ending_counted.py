@@ -150,6 +150,19 @@ def test_tokens_of_one_class_that_begin_in_the_rule_and_before_it(frame, body, m
         check(grammar, classes, Random(more), more)
 
 
+def allowed_in_time(plain: Matcher, search: Search, left: int) -> list[bool]:
+    """The tokens behind which the text can end in time, with so many left, by search."""
+    expected = []
+    for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
+        after = plain.fork()
+        if is_allowed:
+            assert after.accept_token(token)
+            found = search.fewest(after)
+            is_allowed = found is not None and found + 1 <= left - 1
+        expected.append(is_allowed)
+    return expected
+
+
 def check(grammar: Grammar, classes: str, random: Random, more: int | None = None) -> None:
     compiled = compiled_with(grammar, VOCABULARY, classes=classes)
     plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
@@ -166,14 +179,7 @@ def check(grammar: Grammar, classes: str, random: Random, more: int | None = Non
     budget = fewest + 1 + more
     matcher = Matcher(compiled, max_tokens=budget)
     for left in range(budget, 0, -1):
-        expected = []
-        for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
-            after = plain.fork()
-            if is_allowed:
-                assert after.accept_token(token)
-                found = search.fewest(after)
-                is_allowed = found is not None and found + 1 <= left - 1
-            expected.append(is_allowed)
+        expected = allowed_in_time(plain, search, left)
         found = mask_of(matcher, SIZE)[0]
         assert found == [*expected, plain.is_accepting], (str(grammar), matcher.text, left)
         CASES["counted: masks that end in time"] += 1
@@ -196,14 +202,7 @@ def test_the_countdown_ends_where_the_budget_may_forbid_a_token(body, seed):
     plain, search = Matcher(compiled), Search()
     matcher = Matcher(compiled, max_tokens=90)
     for left in range(90, 0, -1):
-        expected = []
-        for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
-            after = plain.fork()
-            if is_allowed:
-                assert after.accept_token(token)
-                found = search.fewest(after)
-                is_allowed = found is not None and found + 1 <= left - 1
-            expected.append(is_allowed)
+        expected = allowed_in_time(plain, search, left)
         assert mask_of(matcher, SIZE)[0][:STOP] == expected, (matcher.text, left)
         allowed = allowed_tokens(expected)
         if not allowed:
@@ -235,7 +234,7 @@ def test_classes_of_automata_that_were_cut(grammar, random: Random):
 
 
 def test_tokens_of_a_class_lead_to_the_same_place():
-    """Two bounds that are cut to the same stay two: what leads to them is told apart."""
+    """Classes cut two large bounds to one size; what leads to the two stays in two classes."""
     grammar = Grammar.from_ebnf(
         'root ::= "b" t | "c" u\nt[max_chars=30] ::= "a"+ ("-" "a"+)*\n'
         'u[max_chars=31] ::= "a"+ ("-" "a"+)*'

@@ -89,7 +89,8 @@ impl Groups {
         (*place, std::mem::take(nodes))
     }
 
-    /// The same nodes at the places that follow where a token was begun.
+    /// Moves each group to the place to which reading the first byte of a token leads: a rule that counts
+    /// tokens and was entered by that byte has counted one.
     fn after_first(&mut self, network: &Network) {
         let mut moved = Self::default();
         for ((state, beneath), nodes) in self.groups.drain(..self.used) {

@@ -103,8 +103,8 @@ impl ByteAutomaton {
         Ok((most < max).then(|| Self { counts: Some((min, Some(most))), ..self.clone() }))
     }
 
-    /// An automaton that counts tokens without its count: behind any state a text may `switch` to one in
-    /// which it goes on to the nearest end.
+    /// The automaton without its count of tokens, beside a copy of it with the edges that lead nearer to an
+    /// end. `switch` leads from each state to its copy.
     fn with_switch(&self, switch: ExprId, work: &Budget) -> Result<Self> {
         work.spend(self.size())?;
         let lengths = self.lengths(work)?;
@@ -129,8 +129,9 @@ impl ByteAutomaton {
 }
 
 impl Grammar {
-    /// The same grammar with no tokens counted: a token that is none, taken whole, stands for the point
-    /// from which a text goes on to the nearest end. `None` where no tokens are counted.
+    /// The grammar whose rules count no tokens, for classes. A rule that counted them can go over, behind any
+    /// state, to a copy of that state from which its text goes on to the nearest end. What leads there is an
+    /// id that no token has, taken whole. `None` if no rule counts tokens.
     ///
     /// # Errors
     /// Those of the budget.

@@ -114,7 +114,8 @@ impl Family {
         Ok((stand, read))
     }
 
-    /// Where a text stands once the token ends that it has read last; `None` where it can go on nowhere.
+    /// Where a text stands once its last token has ended, whose bytes were read: rules that count tokens
+    /// count it. `None` where nothing can follow.
     pub(crate) fn after_token(&mut self, stand: Stand) -> Result<Option<Stand>, Halt> {
         let Stand::Stacks(set) = stand else { return Ok(Some(stand)) };
         if !self.counts_tokens {
@@ -124,7 +125,8 @@ impl Family {
         Ok((next != NONE).then_some(Stand::Stacks(next)))
     }
 
-    /// The same behind the first byte of a token.
+    /// Where a text stands once the first byte of a token was read: a rule that counts tokens and was entered
+    /// by that byte counts the token.
     pub(crate) fn after_first(&mut self, stand: Stand) -> Result<Stand, Halt> {
         let Stand::Stacks(set) = stand else { return Ok(stand) };
         self.stepper.after_first(set).map(Stand::Stacks)
