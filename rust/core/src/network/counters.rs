@@ -386,12 +386,6 @@ impl Counters {
         budgets.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
 
-    /// Whether a state counts no tokens, has at least so many left, or none.
-    pub(crate) fn is_far_from_budget(&self, state: u32, least: u32) -> bool {
-        let is_spent = self.base(state).is_none();
-        self.tokens_left(state).is_none_or(|left| left >= least || is_spent)
-    }
-
     /// Of a rule that counts tokens: how many may end before one is read that begins behind the bound.
     pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {
         let (placed, Passes::Done(tokens), _) = self.find(state) else { return None };

@@ -136,11 +136,6 @@ impl Network {
         self.counters.budgets_of_tokens()
     }
 
-    /// Whether a state counts no tokens, has at least so many left, or none.
-    pub(crate) fn is_far_from_budget(&self, state: u32, least: u32) -> bool {
-        !self.is_counting(state) || self.counters.is_far_from_budget(state, least)
-    }
-
     /// For a state of a rule that counts tokens: how many of them may end before one is read that begins
     /// behind the bound.
     pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {

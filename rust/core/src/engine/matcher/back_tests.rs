@@ -415,3 +415,17 @@ fn a_far_rollback_names_the_deadline() {
     assert_eq!(matcher.reset(&over), Ok(()));
     assert_eq!(matcher.steps(&none()), Ok(0));
 }
+
+#[test]
+fn a_text_whose_tokens_are_counted_goes_over_to_no_chart() {
+    // A chart does not see where tokens end.
+    for (option, expected) in [("", true), ("[max_tokens=2]", false)] {
+        let engine = of_text(&format!("root ::= \"(\" t \")\"\nt{option} ::= [ab]*"));
+        let matcher = Matcher::new(engine, StopRule::default()).expect("no stops");
+        let family = matcher.family.read();
+        let before = family.step(matcher.at).stand;
+        let too_much = Err(crate::budget::Halt::Work);
+        let what = accept::What::Token(STOP + 1);
+        assert_eq!(matcher.is_better_on_a_chart(&family, before, what, 0, &too_much), expected);
+    }
+}

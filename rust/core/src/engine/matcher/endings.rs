@@ -6,7 +6,6 @@ use crate::engine::{Engine, PREPARATION};
 use crate::error::Error;
 use crate::mask::{Unfolder, words};
 use crate::network::ClassSet;
-use crate::stacks::{Entry, LABEL, SetId, StackSets};
 use crate::vocabulary::Trie;
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
@@ -40,34 +39,24 @@ impl Endings {
 }
 
 impl Engine {
-    /// Over which entries the rows of exits are that are right for some stacks and for those to which a token
-    /// leads from them.
+    /// Over which entries the rows of exits are.
     ///
-    /// Where a rule counts the tokens that begin in it, a token that begins there leaves one less than a token
-    /// of the same class that begins before it. That matters only where so few are left that a shortest end
-    /// of the rule might need them all.
+    /// A token that enters a rule by its first byte leaves the rule one token less than a token of the same
+    /// class that enters it later. That matters only where the rule has so few tokens that a shortest end of
+    /// it might need them all. In a rule that was entered before, each token counts.
     ///
     /// # Errors
     /// Those of [`Self::ending`] and [`Self::countdown`].
-    pub(super) fn ends_over(
-        &self,
-        sets: &StackSets,
-        set: SetId,
-        interrupt: &Interrupt,
-    ) -> std::result::Result<Over, Halt> {
+    pub(super) fn ends_over(&self, interrupt: &Interrupt) -> std::result::Result<Over, Halt> {
         let usual = if self.has_classes() { Over::Classes } else { Over::Thinned };
         let Some((fewest, farthest)) = self.network.budgets_of_tokens() else { return Ok(usual) };
         if self.countdown(interrupt)?.most_raised.is_none() {
             return Ok(Over::All); // letters bound no tokens
         }
-        // An exit that costs more is not kept; one token leads from the stacks, and may enter the rule.
-        let least = self.ending(usual, interrupt)?.most_tokens().saturating_add(farthest + 2);
-        let is_far =
-            |&(top, _): &Entry| top >= LABEL || self.network.is_far_from_budget(top, least);
-        match fewest >= least && sets.entries(set).iter().all(is_far) {
-            true => Ok(usual),
-            false => Ok(Over::All),
-        }
+        // An exit that finishes more tokens is not kept.
+        let most = self.ending(usual, interrupt)?.most_tokens().saturating_add(farthest);
+        // The token that enters the rule, and the next one, are counted already.
+        Ok(if fewest >= most.saturating_add(2) { usual } else { Over::All })
     }
 
     /// The rows of exits.

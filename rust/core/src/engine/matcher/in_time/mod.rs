@@ -189,7 +189,7 @@ impl Matcher {
     /// The fewest tokens that complete the text from some stacks, the stop token not counted.
     fn fewest(&self, family: &mut Family, set: SetId, interrupt: &Interrupt) -> Result<u32> {
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
-        let over = self.engine.ends_over(&family.stepper.sets, set, interrupt).map_err(halted)?;
+        let over = self.engine.ends_over(interrupt).map_err(halted)?;
         let ending = self.engine.ending(over, interrupt).map_err(halted)?;
         let mut meter = Meter::default();
         meter.allow(self.engine.limits.max_mask_work, interrupt);
@@ -318,7 +318,7 @@ impl Matcher {
         }
         self.with_rows_in_time(&mut family, left, interrupt, |family, set, most| {
             let engine = &self.engine;
-            let over = engine.ends_over(&family.stepper.sets, set, interrupt);
+            let over = engine.ends_over(interrupt);
             let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
             engine.over_tokens_in_time(over, row, interrupt, |trie, bits| {
                 engine.entries_in_time((trie, over), family, set, most, interrupt, bits)
@@ -373,10 +373,10 @@ impl Matcher {
         }
         self.with_rows_in_time(family, left, interrupt, |family, set, most| {
             let halted = |halt| self.engine.ending_halted(halt, interrupt);
-            let over = self.engine.ends_over(&family.stepper.sets, set, interrupt);
+            let over = self.engine.ends_over(interrupt);
             if over.map_err(halted)? == Over::All {
                 return Err(uncounted(
-                    "a rule that has max_tokens has few of them left, which tells tokens of one class \
+                    "a rule has few max_tokens, which tells tokens of one class \
                      apart; use masks of tokens"
                         .into(),
                 ));
@@ -433,7 +433,7 @@ impl Matcher {
             fork.with_stacks(&mut family, interrupt, |family, set| {
                 fork.allow(family, interrupt);
                 let engine = &fork.engine;
-                let over = engine.ends_over(&family.stepper.sets, set, interrupt);
+                let over = engine.ends_over(interrupt);
                 let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
                 let made = engine.over_tokens_in_time(over, &mut row, interrupt, |trie, bits| {
                     engine.entries_in_time((trie, over), family, set, left, interrupt, bits)
