@@ -191,6 +191,16 @@ impl Automaton {
         self.alive = alive;
     }
 
+    /// Whether every state is known to lead to a final one without a marker.
+    pub(super) fn is_alive(&self) -> bool {
+        self.alive
+    }
+
+    /// Takes note that every state leads to a final one without a marker.
+    pub(super) fn set_alive(&mut self) {
+        self.alive = true;
+    }
+
     /// Takes note that what is known of another automaton holds of this one.
     pub(super) fn know_of(&mut self, other: &Self) {
         (self.minimal, self.alive) = (other.minimal, other.alive);

@@ -15,6 +15,7 @@
 //! - [`fallback`]: edges of states that fall back on the start
 //! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
+//! - `splice`: copies of automata in place of calls, where the result is deterministic
 //! - `levels`: the same for those whose states are told apart by their ways to the end
 
 mod alike;
@@ -28,6 +29,7 @@ pub(crate) mod marks;
 pub mod minimize;
 mod moves;
 pub mod nfa;
+pub(crate) mod splice;
 pub mod utf8;
 
 pub use automaton::Automaton;

@@ -15,6 +15,10 @@ use std::hash::{Hash, Hasher};
 /// and besides. Where it needs more, its sets grow with the automaton, and it is given up.
 const SUBSET_WORK: u64 = 16;
 const SUBSET_WORK_BESIDES: u64 = 4 << 20;
+/// The units of work that the subset construction may take for states and edges of this number.
+pub(super) fn subset_work(size: usize) -> u64 {
+    SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES)
+}
 /// Edges that are passed over in the time of making one.
 const GLANCE: usize = 4;
 
@@ -125,7 +129,7 @@ impl Nfa {
         let kept = self.edges.iter().filter(|e| alike.is_first(e.1.0));
         let edges = GroupedPairs::new(self.len(), kept, &ticks)?;
         let closures = Closures::new(self, &edges, work)?;
-        let units = SUBSET_WORK.saturating_mul(size as u64).saturating_add(SUBSET_WORK_BESIDES);
+        let units = subset_work(size);
         let subsets = Subsets { edges: &edges, closures: &closures, finals: &self.finals };
         let mut automaton = match work.attempt(units, || subsets.determinize(max_states, work))? {
             Some(Some(automaton)) => {

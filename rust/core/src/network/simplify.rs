@@ -21,6 +21,7 @@ mod tails;
 
 use super::Width;
 use crate::apart::Apart;
+use crate::automata::minimize::minimize;
 use crate::automata::{Automaton, Nfa};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
@@ -72,6 +73,8 @@ pub(crate) struct Rules<'a> {
     /// Inlinings that ended in a nondeterministic automaton: a hash of what they were made of, and
     /// the callees.
     stubborn: FxHashSet<(u64, Vec<usize>)>,
+    /// Rules with copies of others, whose states may be equal.
+    is_spliced: Vec<bool>,
     /// The hash of each rule, where it is known.
     hashes: Vec<Option<u64>>,
     /// Whether a rule is wide, where that is known.
@@ -106,6 +109,7 @@ impl<'a> Rules<'a> {
             written: FxHashMap::default(),
             is_written: FxHashSet::default(),
             stubborn: FxHashSet::default(),
+            is_spliced: vec![false; n],
             hashes: vec![None; n],
             wide: RefCell::new(vec![None; n]),
             bodies: FxHashSet::default(),
@@ -153,6 +157,7 @@ impl<'a> Rules<'a> {
                 self.component(component)?;
             }
             self.drop_unreachable()?;
+            self.minimize_spliced()?;
             if (self.count()?, self.size()?) == before {
                 break;
             }
@@ -262,6 +267,23 @@ impl<'a> Rules<'a> {
             out.trim_within(&Ticks::new(self.work))?;
         }
         Ok(out.is_deterministic().then_some(out))
+    }
+
+    /// Minimizes the rules with copies of others: only now, when those that went into others are gone.
+    fn minimize_spliced(&mut self) -> Result<()> {
+        for rule in 0..self.automata.len() {
+            if !std::mem::take(&mut self.is_spliced[rule]) || self.automata[rule].is_empty() {
+                continue;
+            }
+            let ticks = Ticks::new(self.work);
+            let mut automaton = minimize(self.automata[rule].clone(), self.work)?;
+            automaton.renumber_within(&ticks)?;
+            if self.prune {
+                automaton.trim_within(&ticks)?;
+            }
+            self.replace(rule, automaton)?;
+        }
+        Ok(())
     }
 
     fn component(&mut self, component: &[usize]) -> Result<()> {

@@ -2,7 +2,8 @@
 //! place of their calls.
 
 use super::Rules;
-use crate::automata::{Automaton, FIRST_CALL, Letter, Nfa, callee};
+use crate::automata::splice::spliced;
+use crate::automata::{Automaton, FIRST_CALL, Letter, call, callee};
 use crate::budget::Ticks;
 use crate::error::Result;
 use crate::hash::hash_of;
@@ -159,32 +160,13 @@ impl Rules<'_> {
         }
         let medium = chosen.iter().filter(|&&b| self.automata[b].len() > MEDIUM).count();
         self.medium_left = self.medium_left.saturating_sub(medium);
-        let caller = &self.automata[rule];
-        let mut nfa = Nfa::default();
-        nfa.embed_states(caller, true);
-        nfa.reserve(caller.num_edges());
-        // Calls of one rule that return to one state share a copy.
-        let mut copies: FxHashMap<(usize, u32), u32> = FxHashMap::default();
-        for (p, edges) in caller.states() {
-            ticks.steps(1 + edges.len())?;
-            for &(letter, q) in edges {
-                match callee(letter).filter(|b| chosen.binary_search(b).is_ok()) {
-                    None => nfa.edge(p, letter, q),
-                    Some(b) => {
-                        ticks.steps(self.automata[b].size())?;
-                        let base = *copies.entry((b, q)).or_insert_with(|| {
-                            let inlined = &self.automata[b];
-                            let base = nfa.embed(inlined, false);
-                            inlined.final_states().for_each(|f| nfa.skip(base + f, q));
-                            base
-                        });
-                        nfa.skip(p, base);
-                    }
-                }
+        let callees: Vec<(Letter, &Automaton)> =
+            chosen.iter().map(|&b| (call(b), &self.automata[b])).collect();
+        match spliced(&self.automata[rule], &callees, self.work)? {
+            Some(automaton) => {
+                self.is_spliced[rule] = true;
+                self.replace(rule, automaton)?;
             }
-        }
-        match self.reduce(&nfa)? {
-            Some(automaton) => self.replace(rule, automaton)?,
             None => {
                 let key = key(self, &chosen)?;
                 self.stubborn.insert(key);
