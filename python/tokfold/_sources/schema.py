@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from tokfold import _converters, _core
+from tokfold import _core
 from tokfold._extras import require
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
+from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
+from tokfold._sources.schema_errors import explained
 from tokfold.errors import InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
@@ -74,9 +76,15 @@ class SchemaSource(Source):
                 raise InvalidSchemaError(
                     f"#: {found}", "#", "", "a lone surrogate is no character"
                 ) from error
-        return converted(
-            _core.convert_json_schema(self.text, self.resources, self.fields, limits, interrupt)
-        )
+        try:
+            found = _core.convert_json_schema(
+                self.text, self.resources, self.fields, limits, interrupt
+            )
+        except InvalidSchemaError as error:
+            uri = error.pointer.partition("#")[0]
+            text = dict(self.resources).get(uri, "") if uri else self.text
+            raise explained(error, text) from error
+        return converted(found)
 
     def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
         """Where each rule of the grammar comes from; the schema is converted again."""
@@ -234,7 +242,7 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if isinstance(schema, str):
         return schema
     levels = (limits or DEFAULT_LIMITS).max_nesting
-    written = partial(_converters.json_text, what="JSON schema", levels=levels, limit="max_nesting")
+    written = partial(schema_text, what="JSON schema", levels=levels, limit="max_nesting")
     if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
         value = dict(schema) if isinstance(schema, Mapping) else schema
         return written(value)

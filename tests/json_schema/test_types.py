@@ -1,0 +1,144 @@
+"""Schemas that come as Python values: types, mappings, and what is none of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field
+from tokfold import Grammar, GrammarCompiler, Vocabulary, recognize
+from tokfold.errors import InvalidSchemaError
+
+DAY = datetime.date(2024, 2, 29)
+BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
+
+
+def accepts(schema: Any, text: str) -> bool:
+    return recognize(Grammar.from_json_schema(schema), text).accepted
+
+
+def error_of(schema: Any) -> str:
+    with pytest.raises(InvalidSchemaError) as error:
+        Grammar.from_json_schema(schema)
+    return str(error.value)
+
+
+# -- annotations that are no JSON
+
+
+class Default(BaseModel):
+    f: float = math.inf
+
+
+class Examples(BaseModel):
+    f: float = Field(examples=[1.0, math.nan])
+
+
+class Extra(BaseModel, json_schema_extra={"examples": [{"f": DAY}], "example": {"f": {1, 2}}}):
+    f: float
+
+
+@dataclasses.dataclass
+class Data:
+    f: float = math.inf
+
+
+@pytest.mark.parametrize("schema", [Default, Examples, Extra, Data])
+def test_an_annotation_of_a_type_that_is_no_json_is_left_out(schema: Any) -> None:
+    assert accepts(schema, '{"f": 1.5}')
+    assert not accepts(schema, '{"f": "x"}')
+    compiler = GrammarCompiler(BYTES)
+    assert compiler.compile_json_schema(schema) is not None
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda odd: odd,
+        lambda odd: {"items": odd},
+        lambda odd: {"items": [{}, odd]},
+        lambda odd: {"prefixItems": ({}, odd)},
+        lambda odd: {"properties": {"default": odd}},
+        lambda odd: {"properties": {"properties": odd}},
+        lambda odd: {"patternProperties": {"a": odd}},
+        lambda odd: {"dependentSchemas": {"examples": odd}},
+        lambda odd: {"dependencies": {"a": ["b"], "c": odd}},
+        lambda odd: {"$defs": {"A": {"anyOf": [True, {"not": odd}]}}},
+        lambda odd: {"definitions": {"items": {"items": odd}}},
+    ],
+)
+@pytest.mark.parametrize("name", ["default", "examples", "example"])
+@pytest.mark.parametrize("value", [[-math.inf], {"a": DAY}, math.nan, {(1, 2): 3}])
+def test_annotations_are_left_out_wherever_schemas_stand(of: Any, name: str, value: Any) -> None:
+    odd = {"minimum": 3, name: value, "maximum": 4}
+    plain = {"minimum": 3, "maximum": 4}
+    schema = of(odd)
+    before = repr(schema)
+    found = Grammar.from_json_schema(schema)
+    assert repr(schema) == before
+    wanted = Grammar.from_json_schema(json.loads(json.dumps(of(plain))))
+    assert str(found) == str(wanted)
+    assert found.notes == wanted.notes
+
+
+def test_annotations_of_resources_and_of_structural_tags() -> None:
+    odd = {"properties": {"f": {"type": "null", "default": math.inf}}}
+    found = Grammar.from_json_schema({"$ref": "a.json"}, resources={"a.json": odd})
+    assert recognize(found, '{"f": null}').accepted
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": odd}}
+    assert recognize(Grammar.from_structural_tag(tag), '{"f": null}').accepted
+
+
+def test_an_annotation_that_is_json_stays() -> None:
+    schema = {"type": "number", "default": 1, "examples": [math.inf], "title": "Infinity"}
+    notes = Grammar.from_json_schema(schema).notes
+    assert [note.pointer for note in notes] == ["#/default", "#/title"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"enum": [1, math.nan]}, "#/enum/1"),
+        ({"const": {"default": math.inf}}, "#/const/default"),
+        (
+            {"properties": {"a": {"enum": [{"examples": -math.inf}]}}},
+            "#/properties/a/enum/0/examples",
+        ),
+        ({"minimum": -math.inf}, "#/minimum"),
+        ({"default": math.inf, "maximum": math.inf}, "#/maximum"),
+    ],
+)
+def test_values_that_say_something_are_refused(schema: Any, pointer: str) -> None:
+    found = error_of(schema)
+    assert found.startswith(f"{pointer}: line 1, column ")
+    assert "is no value of JSON, which has no NaN and no Infinity; write a number" in found
+    with pytest.raises(InvalidSchemaError, match=r"a\.json#.* is no value of JSON"):
+        Grammar.from_json_schema({"$ref": "a.json"}, resources={"a.json": schema})
+
+
+def test_a_property_of_the_name_is_no_annotation() -> None:
+    with pytest.raises(TypeError, match=r"#/properties/default/const: .* of type date"):
+        Grammar.from_json_schema({"properties": {"default": {"const": DAY}}})
+    with pytest.raises(TypeError, match=r"#/properties/default: .* of type date"):
+        Grammar.from_json_schema({"properties": {"default": DAY}})
+
+
+def test_a_schema_that_holds_itself_is_refused_as_before() -> None:
+    odd: dict[str, Any] = {"default": DAY, "not": {}}
+    odd["not"]["not"] = odd
+    with pytest.raises((TypeError, ValueError)):
+        Grammar.from_json_schema(odd)
+
+
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+def test_text_with_numbers_that_json_does_not_have(name: str) -> None:
+    assert error_of(f'{{\n "title": "\u00e9", "default": {name}}}') == (
+        f"#/default: line 2, column 27: {name} is no value of JSON, which has no NaN and no "
+        "Infinity; write a number, or leave the keyword out"
+    )
+    assert "expected a JSON value" in error_of('{"default": nan}')
+    assert "the number is not one of JSON" in error_of('{"default": -inf}')
