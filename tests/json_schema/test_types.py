@@ -9,9 +9,9 @@ import math
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, Field
-from tokfold import Grammar, GrammarCompiler, Vocabulary, recognize
-from tokfold.errors import InvalidSchemaError
+from pydantic import BaseModel, Field, TypeAdapter
+from tokfold import Grammar, GrammarCompiler, Vocabulary, compile, recognize
+from tokfold.errors import AmbiguousSourceError, ArgumentTypeError, InvalidSchemaError
 
 DAY = datetime.date(2024, 2, 29)
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
@@ -142,3 +142,91 @@ def test_text_with_numbers_that_json_does_not_have(name: str) -> None:
     )
     assert "expected a JSON value" in error_of('{"default": nan}')
     assert "the number is not one of JSON" in error_of('{"default": -inf}')
+
+
+# -- what is no type, and what holds a schema
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview])
+def test_bytes_are_to_be_decoded(make: Any) -> None:
+    schema = make(b"{}")
+    wanted = f"the text of a schema must be a str, not {make.__name__}; decode it as UTF-8"
+    with pytest.raises(ArgumentTypeError) as error:
+        Grammar.from_json_schema(schema)
+    assert str(error.value) == wanted
+    with pytest.raises(ArgumentTypeError):
+        GrammarCompiler(BYTES).compile_json_schema(schema)
+
+
+def test_a_type_adapter_is_read() -> None:
+    adapter = TypeAdapter(list[int])
+    assert accepts(adapter, "[1]")
+    assert not accepts(adapter, '["a"]')
+    assert compile(adapter, BYTES) is not None
+    odd = TypeAdapter(Data)
+    assert accepts(odd, "{}")
+
+
+@pytest.mark.parametrize("value", [Default(), Data()])
+def test_a_value_of_a_model_is_refused_by_name(value: Any) -> None:
+    name = type(value).__name__
+    wanted = (
+        f"this is a value of {name}, which says nothing about other values; pass the class {name}"
+    )
+    with pytest.raises(ArgumentTypeError) as error:
+        Grammar.from_json_schema(value)
+    assert str(error.value) == wanted
+    with pytest.raises(AmbiguousSourceError) as other:
+        compile(value, BYTES)
+    assert str(other.value) == wanted
+
+
+def test_what_pydantic_does_not_know_takes_one_line() -> None:
+    with pytest.raises(ArgumentTypeError, match="or a type that pydantic knows, not set") as error:
+        Grammar.from_json_schema(set())  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (
+            {"type": "function", "function": {"name": "f", "parameters": SCHEMA}},
+            'a tool, and the schema is a part of it: pass tool["function"]["parameters"]',
+        ),
+        (
+            {"type": "function", "name": "f", "parameters": SCHEMA},
+            'a tool, and the schema is a part of it: pass tool["parameters"]',
+        ),
+        (
+            {"type": "json_schema", "json_schema": {"name": "f", "schema": SCHEMA}},
+            'of it: pass response_format["json_schema"]["schema"]',
+        ),
+        (
+            {"type": "json_schema", "name": "f", "schema": SCHEMA},
+            'of it: pass response_format["schema"]',
+        ),
+        (
+            {"type": "json_schema", "json_schema": SCHEMA},
+            'of it: pass response_format["json_schema"]',
+        ),
+        ({"type": "json_object"}, 'pass the schema of any object, {"type": "object"}'),
+    ],
+)
+def test_parts_of_requests_that_hold_a_schema(whole: Any, said: str) -> None:
+    for schema in (whole, json.dumps(whole)):
+        found = error_of(schema)
+        assert found.startswith("#: type: expected one of ")
+        assert f'found "{whole["type"]}"' in found
+        assert found.endswith(said)
+    with pytest.raises(InvalidSchemaError):
+        compile(whole, BYTES)
+
+
+def test_other_wrong_types_hold_no_schema() -> None:
+    assert "this looks like" not in error_of({"type": "text", "function": {}})
+    assert "this looks like" not in error_of({"not": {"type": "json_object"}})
+    assert "this looks like" not in error_of({"type": ["json_object"]})
