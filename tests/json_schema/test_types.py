@@ -230,3 +230,21 @@ def test_other_wrong_types_hold_no_schema() -> None:
     assert "this looks like" not in error_of({"type": "text", "function": {}})
     assert "this looks like" not in error_of({"not": {"type": "json_object"}})
     assert "this looks like" not in error_of({"type": ["json_object"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("OBJECT", "object"), ("STRING", "string"), ("Integer", "integer"), ("sting", "string")),
+        *(("int", "integer"), ("str", "string"), ("dict", "object"), ("list", "array")),
+        *(("float", "number"), ("bool", "boolean"), ("None", "null")),
+    ],
+)
+def test_names_of_types_in_other_languages(name: str, meant: str) -> None:
+    said = f'found "{name}"; did you mean "{meant}"?'
+    assert error_of({"type": name}).endswith(said)
+    assert error_of({"properties": {"a": {"type": ["null", name]}}}).endswith(said)
+
+
+def test_names_of_no_type() -> None:
+    assert error_of({"type": "text"}).endswith('found "text"')
