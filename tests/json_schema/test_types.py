@@ -6,10 +6,18 @@ import dataclasses
 import datetime
 import json
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field, TypeAdapter
+from pydantic import (
+    BaseModel,
+    Field,
+    HttpUrl,
+    NaiveDatetime,
+    PastDate,
+    TypeAdapter,
+    ValidationError,
+)
 from tokfold import Grammar, GrammarCompiler, Vocabulary, compile, recognize
 from tokfold.errors import AmbiguousSourceError, ArgumentTypeError, InvalidSchemaError
 
@@ -248,3 +256,27 @@ def test_names_of_types_in_other_languages(name: str, meant: str) -> None:
 
 def test_names_of_no_type() -> None:
     assert error_of({"type": "text"}).endswith('found "text"')
+
+
+# -- what pydantic checks further, and the ways out of docs/json-schema.md
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra", "text"),
+    [
+        (PastDate, {"pattern": "^19"}, '"2999-01-02"'),
+        (datetime.timedelta, {"pattern": "^PT[0-9]{1,5}S$"}, '"P1000000000D"'),
+        (HttpUrl, {"pattern": "^https://[a-z0-9.-]+/"}, '"x:y"'),
+        (dict[int, str], {"propertyNames": {"pattern": "^[0-9]{1,9}$"}}, '{"a": "b"}'),
+        (NaiveDatetime, {"format": "naive"}, '"2026-01-02T03:04:05Z"'),
+    ],
+)
+def test_a_schema_that_says_less_than_pydantic_can_say_more(
+    kind: Any, extra: dict[str, Any], text: str
+) -> None:
+    assert accepts(TypeAdapter(kind), text)
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_json(text)
+    more = TypeAdapter(Annotated[kind, Field(json_schema_extra=extra)])
+    formats = {"naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$"}
+    assert not recognize(Grammar.from_json_schema(more, formats=formats), text).accepted
