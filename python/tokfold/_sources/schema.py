@@ -78,14 +78,14 @@ class SchemaSource(Source):
                     f"#: {found}", "#", "", "a lone surrogate is no character"
                 ) from error
         try:
-            found = _core.convert_json_schema(
+            result = _core.convert_json_schema(
                 self.text, self.resources, self.fields, limits, interrupt
             )
         except InvalidSchemaError as error:
             uri = error.pointer.partition("#")[0]
             text = dict(self.resources).get(uri, "") if uri else self.text
             raise explained(error, text) from error
-        return converted(found)
+        return converted(result)
 
     def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
         """Where each rule of the grammar comes from; the schema is converted again."""
