@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 import typing
@@ -11,6 +10,7 @@ from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
 from tokfold._written import is_lark
 from tokfold.errors import AmbiguousSourceError
 from tokfold.grammar import Grammar
@@ -39,8 +39,8 @@ def kind_of(source: object) -> SourceKind:
     - a :class:`Grammar`, and text with ``::=``: a grammar;
     - a mapping whose ``type`` is ``"structural_tag"``, which is no type of JSON Schema, or whose
       ``format`` is an object, and XGrammar's own object: a structural tag;
-    - any other mapping, a bool, a class, a dataclass, a ``TypedDict`` and other types: a JSON
-      Schema;
+    - any other mapping, a bool, a class, a dataclass, a ``TypedDict``, other types and pydantic's
+      ``TypeAdapter``: a JSON Schema;
     - a list or tuple of texts: choices.
 
     Raises:
@@ -52,7 +52,7 @@ def kind_of(source: object) -> SourceKind:
         return _kind_of_text(source)
     if isinstance(source, Mapping):
         return "structural_tag" if _is_tag(source) else "json_schema"
-    if isinstance(source, bool) or _is_type(source):
+    if isinstance(source, bool) or _is_type(source) or is_adapter(source):
         return "json_schema"
     if hasattr(source, "model_dump_json") and getattr(source, "type", None) == "structural_tag":
         return "structural_tag"
@@ -76,11 +76,8 @@ def kind_of(source: object) -> SourceKind:
         )
     if isinstance(source, (bytes, bytearray)):
         raise AmbiguousSourceError("grammar text must be a str, not bytes; decode it as UTF-8")
-    if dataclasses.is_dataclass(source) or hasattr(type(source), "model_json_schema"):
-        raise AmbiguousSourceError(
-            f"this is a value of {type(source).__name__}, which says nothing about other values; "
-            f"pass the class {type(source).__name__}"
-        )
+    if is_value_of_model(source):
+        raise AmbiguousSourceError(said_of_value(source))
     raise AmbiguousSourceError(
         "grammar must be a tokfold.Grammar, grammar text, a JSON Schema (a mapping, a bool, a "
         "type), a structural tag or a list of texts, not " + type(source).__name__

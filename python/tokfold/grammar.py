@@ -188,8 +188,10 @@ class Grammar(Built, metaclass=Named):
         the grammar has those whose values are valid, and it has no text of another form.
 
         Args:
-            schema: a JSON Schema as text, mapping or bool; or a type: a pydantic model, or with
-                pydantic installed a dataclass, a ``TypedDict`` or any other annotation.
+            schema: a JSON Schema as text, mapping or bool; or a type: a pydantic model or
+                ``TypeAdapter``, or with pydantic installed a dataclass, a ``TypedDict`` or any
+                other annotation. ``default``, ``examples`` and ``example`` of a mapping or a type
+                may be no JSON (``math.inf``), and are left out then.
             dialect: of schemas without ``$schema``: ``"draft-04"``, ``"draft-06"``,
                 ``"draft-07"``, ``"2019-09"``, ``"2020-12"``, or ``"openapi-3.0"``, which is
                 draft-04 with ``nullable``. None: 2020-12, and what older drafts have where 2020-12
@@ -228,6 +230,8 @@ class Grammar(Built, metaclass=Named):
             InvalidSchemaError: it is no schema; says where, as a JSON pointer.
             UnsupportedSchemaError: a keyword means what no grammar can say.
             UnsatisfiableSchemaError: no value is valid.
+            ArgumentTypeError: ``schema`` is bytes, a value of a model, or no type that pydantic
+                knows.
             StrictSchemaError: it has warnings, under ``strict``; lists each with its pointer.
             LimitExceededError: its conditions multiply past a bound.
             MissingExtraError: a type needs pydantic, which is not installed.

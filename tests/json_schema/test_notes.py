@@ -478,6 +478,61 @@ def test_discriminators(schema: Schema, pointer: str | None) -> None:
         assert '#/oneOf/1 takes any value of "k"' in found["#/discriminator"]
 
 
+CAT = {"type": "object", "properties": {"k": {"const": "cat"}}}
+DOG = {"type": "object", "properties": {"k": {"enum": ["dog"]}}}
+BIRD = {"type": "object", "properties": {"k": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("branch", "is_warned"),
+    [
+        ({"oneOf": [CAT, DOG]}, False),
+        ({"anyOf": [CAT, {"$ref": "#/$defs/dog"}]}, False),
+        ({"$ref": "#/$defs/union"}, False),
+        ({"allOf": [{"description": "x"}, {"$ref": "#/$defs/union"}]}, False),
+        ({"anyOf": [{"$ref": "#/$defs/dog"}] * 40}, False),
+        ({"type": "null"}, False),
+        ({"type": ["null", "string"]}, False),
+        ({"oneOf": [CAT, {"type": "null"}]}, False),
+        ({"const": None}, False),
+        ({"enum": [{"k": "cat"}, 1]}, False),
+        ({"oneOf": [CAT, BIRD]}, True),
+        ({"anyOf": [CAT, {"type": ["null", "object"]}]}, True),
+    ],
+)
+@pytest.mark.parametrize("union", ["oneOf", "anyOf"])
+def test_branches_of_discriminators_that_are_unions_or_no_objects(
+    branch: Schema, is_warned: bool, union: str
+) -> None:
+    schema = {
+        union: [branch, {"properties": {"k": {"const": "x"}}}],
+        "discriminator": {"propertyName": "k"},
+        "$defs": {
+            "dog": DOG,
+            "union": {"oneOf": [CAT, {"$ref": "#/$defs/dog"}]},
+        },
+    }
+    found = warnings(schema)
+    assert list(found) == (["#/discriminator"] if is_warned else [])
+    if is_warned:
+        assert f'#/{union}/0 takes any value of "k"' in found["#/discriminator"]
+
+
+@pytest.mark.parametrize("version", ["3.1/dialect/base", "3.1/dialect/2024-11-10"])
+def test_the_dialect_of_openapi_3_1_is_2020_12(version: str) -> None:
+    schema = {
+        "$schema": f"https://spec.openapis.org/oas/{version}",
+        "type": "object",
+        "properties": {"a": {"type": ["string", "null"], "example": "x"}},
+        "dependentRequired": {"a": ["b"]},
+    }
+    assert warnings(schema) == {}
+    assert not accepts(schema, '{"a": null}')
+    assert accepts(schema, '{"a": null, "b": 1}')
+    unknown = {**schema, "$schema": "https://spec.openapis.org/oas/3.1/other"}
+    assert list(warnings(unknown)) == ["#/$schema"]
+
+
 def test_a_discriminator_without_branches() -> None:
     schema = {"type": "object", "discriminator": {"propertyName": "k"}}
     assert "list the schemas in oneOf" in warnings(schema)["#/discriminator"]

@@ -18,7 +18,7 @@ first), and how many states the automaton of a pattern gets. They are upper boun
 - ``conversion``: the stack on which a converter is called.
 """
 
-from tokfold._converters.bounds import check_text
+from tokfold._converters.bounds import MAX_JSON_NODES, check_text
 from tokfold._converters.conversion import is_deep, with_stack
 from tokfold._converters.documents import TAG_LEVELS, check_grammar, check_tag
 from tokfold._converters.lark import check_lark
@@ -27,6 +27,7 @@ from tokfold._converters.schemas import check_schema
 from tokfold._converters.values import check_nesting, json_text
 
 __all__ = [
+    "MAX_JSON_NODES",
     "TAG_LEVELS",
     "check_grammar",
     "check_lark",

@@ -4,6 +4,9 @@
 - :mod:`~tokfold._sources.characters`: texts with lone surrogates, which no grammar reads
 - :mod:`~tokfold._sources.texts`: grammar text and Lark, which may name tokens of a vocabulary
 - :mod:`~tokfold._sources.schema`: JSON Schemas with the options of their texts
+- :mod:`~tokfold._sources.annotations`: annotations of schemas that are no JSON
+- :mod:`~tokfold._sources.types`: what pydantic's objects are
+- :mod:`~tokfold._sources.schema_errors`: what errors of schemas say more than the core
 - :mod:`~tokfold._sources.regular`: patterns and choices
 - :mod:`~tokfold._sources.operations`: unions, concatenations and repetitions of grammars
 - :mod:`~tokfold._sources.frames`: text around parts that are grammars, and choices of tags

@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from tokfold import _converters, _core
+from tokfold import _core
 from tokfold._extras import require
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
+from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
-from tokfold.errors import InvalidSchemaError
+from tokfold._sources.schema_errors import explained
+from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
+from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["DIALECTS", "MAX_WHITESPACE", "SchemaSource", "converted", "text_of"]
@@ -74,9 +77,15 @@ class SchemaSource(Source):
                 raise InvalidSchemaError(
                     f"#: {found}", "#", "", "a lone surrogate is no character"
                 ) from error
-        return converted(
-            _core.convert_json_schema(self.text, self.resources, self.fields, limits, interrupt)
-        )
+        try:
+            result = _core.convert_json_schema(
+                self.text, self.resources, self.fields, limits, interrupt
+            )
+        except InvalidSchemaError as error:
+            uri = error.pointer.partition("#")[0]
+            text = dict(self.resources).get(uri, "") if uri else self.text
+            raise explained(error, text) from error
+        return converted(result)
 
     def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
         """Where each rule of the grammar comes from; the schema is converted again."""
@@ -227,6 +236,8 @@ def text_of(schema: object, limits: Limits | None) -> str:
     """The text of a schema: text, a value of JSON, a pydantic model, or another type.
 
     Raises:
+        ArgumentTypeError: it is bytes, a value of a model or of a dataclass, or no type that
+            pydantic knows.
         LimitExceededError: a value is nested deeper than text may be, or too large.
         UnsupportedGrammarError: a value is no JSON.
         MissingExtraError: a type needs pydantic, which is not installed.
@@ -234,10 +245,18 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if isinstance(schema, str):
         return schema
     levels = (limits or DEFAULT_LIMITS).max_nesting
-    written = partial(_converters.json_text, what="JSON schema", levels=levels, limit="max_nesting")
+    written = partial(schema_text, what="JSON schema", levels=levels, limit="max_nesting")
     if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
         value = dict(schema) if isinstance(schema, Mapping) else schema
         return written(value)
+    if isinstance(schema, bytes | bytearray | memoryview):
+        raise ArgumentTypeError(
+            f"the text of a schema must be a str, not {type(schema).__name__}; decode it as UTF-8"
+        )
+    if is_value_of_model(schema):
+        raise ArgumentTypeError(said_of_value(schema))
+    if is_adapter(schema):
+        return written(schema.json_schema())
     of_model = getattr(schema, "model_json_schema", None)
     if of_model is not None:
         return written(of_model())
@@ -245,8 +264,9 @@ def text_of(schema: object, limits: Limits | None) -> str:
     try:
         made = pydantic.TypeAdapter(schema).json_schema()
     except pydantic.errors.PydanticUserError as error:
-        raise TypeError(
+        cause = str(error).partition("\n")[0]
+        raise ArgumentTypeError(
             f"a schema must be text, a mapping, a bool or a type that pydantic knows, not "
-            f"{schema!r}: {error}"
+            f"{schema!r}: {cause}"
         ) from error
     return written(made)

@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from tokfold import _json
-from tokfold._converters import json_text
+from tokfold._sources.annotations import schema_text
 from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold._tags import fields
 from tokfold._tags.fields import LARGEST, Object, fail, kind, short
@@ -185,7 +185,7 @@ class _Reader:
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
         try:
-            text = _json.dumps(schema) if self._is_read else json_text(schema, "schema")
+            text = _json.dumps(schema) if self._is_read else schema_text(schema, "schema")
         except (TypeError, RecursionError, UnsupportedGrammarError, LimitExceededError) as error:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path

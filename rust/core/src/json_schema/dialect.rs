@@ -81,6 +81,10 @@ const VOCABULARIES_2019: &str = "https://json-schema.org/draft/2019-09/vocab/";
 /// The start of the URIs of the vocabularies of 2020-12.
 const VOCABULARIES_2020: &str = "https://json-schema.org/draft/2020-12/vocab/";
 
+/// The starts of the URIs of the dialects of OpenAPI 3.1 and 3.2, without their schemes.
+const OPENAPI_DIALECTS: [&str; 2] =
+    ["spec.openapis.org/oas/3.1/dialect/", "spec.openapis.org/oas/3.2/dialect/"];
+
 /// The bits of the vocabularies that a URI names; `None` where it is not one of the standard's.
 fn vocabulary_bits(uri: &str) -> Option<u8> {
     let older = uri.strip_prefix(VOCABULARIES_2019);
@@ -133,7 +137,8 @@ impl Language {
         Self { is_declared: false, ..Self::of(Dialect::Draft2020) }
     }
 
-    /// The language of a `$schema` of the standard, with or without `#`, by http or https.
+    /// The language of a `$schema` of the standard, with or without `#`, by http or https. Those of
+    /// OpenAPI 3.1 and 3.2 are 2020-12 with annotations.
     pub fn of_metaschema(uri: &str) -> Option<Self> {
         let uri = uri.strip_suffix('#').unwrap_or(uri);
         let uri = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"))?;
@@ -146,6 +151,7 @@ impl Language {
             "json-schema.org/draft-07/schema" => Dialect::Draft7,
             "json-schema.org/draft/2019-09/schema" => Dialect::Draft2019,
             "json-schema.org/draft/2020-12/schema" => Dialect::Draft2020,
+            _ if OPENAPI_DIALECTS.iter().any(|start| uri.starts_with(start)) => Dialect::Draft2020,
             _ => return None,
         };
         Some(Self::of(dialect))
@@ -400,6 +406,8 @@ mod tests {
         assert_eq!(dialect("https://json-schema.org/draft-07/schema#"), Some(Draft7));
         assert_eq!(dialect("http://json-schema.org/draft/2020-12/schema#"), Some(Draft2020));
         assert_eq!(dialect("http://json-schema.org/schema#"), None);
+        assert_eq!(dialect("https://spec.openapis.org/oas/3.1/dialect/base"), Some(Draft2020));
+        assert_eq!(dialect("https://spec.openapis.org/oas/3.0/schema/2021-09-28"), None);
         assert!(
             Language::of_metaschema("http://json-schema.org/draft-03/schema#")
                 .is_some_and(|language| language.is_draft3)

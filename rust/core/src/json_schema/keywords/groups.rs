@@ -3,7 +3,7 @@
 use crate::error::Result;
 use crate::json_schema::decimal::Decimal;
 use crate::json_schema::dialect::Dialect;
-use crate::json_schema::resolve::Schemas;
+use crate::json_schema::resolve::{Schemas, name_like};
 use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
 
 /// A set of the names that `type` takes.
@@ -23,6 +23,20 @@ impl Types {
     /// Whether nothing is listed.
     pub fn is_empty(self) -> bool {
         self.0 == 0
+    }
+
+    /// The name that another language has another word for, or spells otherwise.
+    fn meant(name: &str) -> Option<&'static str> {
+        match name.to_ascii_lowercase().as_str() {
+            "none" | "nil" | "nonetype" => Some("null"),
+            "bool" => Some("boolean"),
+            "int" | "int32" | "int64" | "long" => Some("integer"),
+            "float" | "double" | "decimal" => Some("number"),
+            "str" => Some("string"),
+            "list" | "tuple" => Some("array"),
+            "dict" | "mapping" => Some("object"),
+            _ => name_like(name, Self::NAMES.into_iter()),
+        }
     }
 
     fn bit(name: &str) -> Option<u8> {
@@ -83,7 +97,10 @@ impl Schemas {
                     }
                     None => {
                         let expected = format!("one of {}", Types::NAMES.join(", "));
-                        return Err(self.mistyped(schema, item, "type", &expected));
+                        let hint = Types::meant(name)
+                            .map(|meant| format!("; did you mean {meant:?}?"))
+                            .unwrap_or_default();
+                        return Err(self.mistyped_with_hint(schema, item, "type", &expected, &hint));
                     }
                 },
                 JsonNode::Object(_) if self.language(schema).is_draft3 => {

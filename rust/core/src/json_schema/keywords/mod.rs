@@ -236,6 +236,18 @@ impl Schemas {
         keyword: &str,
         expected: &str,
     ) -> Error {
+        self.mistyped_with_hint(schema, value, keyword, expected, "")
+    }
+
+    /// [`Self::mistyped`], with what was probably meant behind it.
+    fn mistyped_with_hint(
+        &self,
+        schema: JsonNodeId,
+        value: JsonNodeId,
+        keyword: &str,
+        expected: &str,
+        hint: &str,
+    ) -> Error {
         let found = match self.arena().node(value) {
             JsonNode::Number(number) => number.abbreviated(),
             JsonNode::String(text) if text.chars().count() <= 40 => format!("{text:?}"),
@@ -249,7 +261,7 @@ impl Schemas {
             }
             _ => String::new(),
         };
-        let message = format!("{place}expected {expected}; found {found}");
+        let message = format!("{place}expected {expected}; found {found}{hint}");
         self.fault(SchemaFault::Invalid, schema, keyword, message)
     }
 }

@@ -100,6 +100,10 @@ fn types_are_names_or_lists_of_names() {
          found \"text\""
     );
     assert!(error(types(draft, "3")).contains("expected the name of a type"));
+    for (name, meant) in [("OBJECT", "object"), ("int", "integer"), ("Str", "string")] {
+        let found = error(types(draft, &format!("{name:?}")));
+        assert!(found.ends_with(&format!("found {name:?}; did you mean {meant:?}?")), "{found}");
+    }
     assert!(types("draft-03", r#""any""#).is_ok());
     assert!(types("draft-04", r#""any""#).is_err());
     let union = types("draft-03", r#"["null", {"type": "array"}]"#);

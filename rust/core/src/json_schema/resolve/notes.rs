@@ -40,6 +40,9 @@ pub(in crate::json_schema) type NoteText = (NoteLevel, Cow<'static, str>);
 /// Schemas on the way to one whose `enum` or `const` is looked for.
 const MOST_STEPS: usize = 16;
 
+/// Schemas that are looked at for a `discriminator`, beside [`MOST_STEPS`] for each branch.
+const MORE_STEPS: usize = 128;
+
 fn info(message: impl Into<Cow<'static, str>>) -> NoteText {
     (NoteLevel::Info, message.into())
 }
@@ -374,12 +377,13 @@ impl Schemas {
                  anyOf stands beside it; list the schemas in oneOf",
             );
         };
-        let lists = |&branch: &JsonNodeId| self.lists_values(branch, name, &mut 0);
-        match branches.iter().find(|branch| !lists(branch)) {
+        let mut left = MORE_STEPS.saturating_add(MOST_STEPS.saturating_mul(branches.len()));
+        let mut lists = |branch| self.lists_values(branch, name, 0, &mut left);
+        match branches.iter().copied().find(|&branch| !lists(branch)) {
             None => info(format!(
                 "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}"
             )),
-            Some(&branch) => warning(format!(
+            Some(branch) => warning(format!(
                 "it is not enforced: the keyword is an annotation of OpenAPI, and {} takes any value \
                  of {name:?}; write an enum or const there",
                 arena.pointer(branch)
@@ -387,23 +391,42 @@ impl Schemas {
         }
     }
 
-    /// Whether a schema lists the values of a member, itself or where `$ref` and `allOf` lead.
-    fn lists_values(&self, schema: JsonNodeId, name: &str, steps: &mut usize) -> bool {
-        *steps += 1;
-        if *steps > MOST_STEPS {
+    /// Whether a schema lists the values of a member, itself or where `$ref`, `allOf` and all
+    /// branches of a union lead. A schema without objects has no such member.
+    fn lists_values(&self, schema: JsonNodeId, name: &str, depth: usize, left: &mut usize) -> bool {
+        if depth >= MOST_STEPS || *left == 0 {
             return false;
         }
+        *left -= 1;
         if let Some(target) = self.reference(schema).ok().flatten() {
-            return self.lists_values(target, name, steps);
+            return self.lists_values(target, name, depth + 1, left);
+        }
+        let types = self.types(schema).ok().flatten();
+        if types.is_some_and(|types| !types.has("object")) {
+            return true;
+        }
+        if self.value(schema, "enum").is_some() || self.value(schema, "const").is_some() {
+            return true;
         }
         let properties = self.named(schema, "properties").ok().flatten();
         let member = properties.and_then(|properties| properties.get(name));
         let member = member.map(|member| self.reference(member).ok().flatten().unwrap_or(member));
         let lists = |keyword| member.is_some_and(|member| self.value(member, keyword).is_some());
-        lists("enum") || lists("const") || {
-            let parts = self.subschemas(schema, "allOf").ok().flatten().unwrap_or_default();
-            parts.iter().any(|&part| self.lists_values(part, name, steps))
+        if lists("enum") || lists("const") {
+            return true;
         }
+        let parts = self.subschemas(schema, "allOf").ok().flatten().unwrap_or_default();
+        if parts.iter().any(|&part| self.lists_values(part, name, depth + 1, left)) {
+            return true;
+        }
+        for keyword in ["oneOf", "anyOf"] {
+            if let Some(branches) = self.subschemas(schema, keyword).ok().flatten()
+                && branches.iter().all(|&branch| self.lists_values(branch, name, depth + 1, left))
+            {
+                return true;
+            }
+        }
+        false
     }
 }
 

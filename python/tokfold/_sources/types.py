@@ -1,0 +1,39 @@
+"""What pydantic's objects are, told without importing pydantic."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Protocol, TypeGuard
+
+__all__ = ["is_adapter", "is_value_of_model", "said_of_value"]
+
+
+class Adapter(Protocol):
+    """What is used of a ``TypeAdapter``."""
+
+    def json_schema(self) -> dict[str, Any]:
+        """The schema of its type."""
+        ...
+
+
+def is_adapter(value: object) -> TypeGuard[Adapter]:
+    """Whether it is a ``pydantic.TypeAdapter``."""
+    made_by = (
+        f"{base.__module__.partition('.')[0]}.{base.__name__}" for base in type(value).__mro__
+    )
+    return "pydantic.TypeAdapter" in made_by
+
+
+def is_value_of_model(value: object) -> bool:
+    """Whether it is a value of a model or of a dataclass, and not the class."""
+    if isinstance(value, type):
+        return False
+    return dataclasses.is_dataclass(value) or hasattr(type(value), "model_json_schema")
+
+
+def said_of_value(value: object) -> str:
+    """The words of an error about such a value."""
+    name = type(value).__name__
+    return (
+        f"this is a value of {name}, which says nothing about other values; pass the class {name}"
+    )

@@ -1,0 +1,282 @@
+"""Schemas that come as Python values: types, mappings, and what is none of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import json
+import math
+from typing import Annotated, Any
+
+import pytest
+from pydantic import (
+    BaseModel,
+    Field,
+    HttpUrl,
+    NaiveDatetime,
+    PastDate,
+    TypeAdapter,
+    ValidationError,
+)
+from tokfold import Grammar, GrammarCompiler, Vocabulary, compile, recognize
+from tokfold.errors import AmbiguousSourceError, ArgumentTypeError, InvalidSchemaError
+
+DAY = datetime.date(2024, 2, 29)
+BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
+
+
+def accepts(schema: Any, text: str) -> bool:
+    return recognize(Grammar.from_json_schema(schema), text).accepted
+
+
+def error_of(schema: Any) -> str:
+    with pytest.raises(InvalidSchemaError) as error:
+        Grammar.from_json_schema(schema)
+    return str(error.value)
+
+
+# -- annotations that are no JSON
+
+
+class Default(BaseModel):
+    f: float = math.inf
+
+
+class Examples(BaseModel):
+    f: float = Field(examples=[1.0, math.nan])
+
+
+class Extra(BaseModel, json_schema_extra={"examples": [{"f": DAY}], "example": {"f": {1, 2}}}):
+    f: float
+
+
+@dataclasses.dataclass
+class Data:
+    f: float = math.inf
+
+
+@pytest.mark.parametrize("schema", [Default, Examples, Extra, Data])
+def test_an_annotation_of_a_type_that_is_no_json_is_left_out(schema: Any) -> None:
+    assert accepts(schema, '{"f": 1.5}')
+    assert not accepts(schema, '{"f": "x"}')
+    compiler = GrammarCompiler(BYTES)
+    assert compiler.compile_json_schema(schema) is not None
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        lambda odd: odd,
+        lambda odd: {"items": odd},
+        lambda odd: {"items": [{}, odd]},
+        lambda odd: {"prefixItems": ({}, odd)},
+        lambda odd: {"properties": {"default": odd}},
+        lambda odd: {"properties": {"properties": odd}},
+        lambda odd: {"patternProperties": {"a": odd}},
+        lambda odd: {"dependentSchemas": {"examples": odd}},
+        lambda odd: {"dependencies": {"a": ["b"], "c": odd}},
+        lambda odd: {"$defs": {"A": {"anyOf": [True, {"not": odd}]}}},
+        lambda odd: {"definitions": {"items": {"items": odd}}},
+    ],
+)
+@pytest.mark.parametrize("name", ["default", "examples", "example"])
+@pytest.mark.parametrize("value", [[-math.inf], {"a": DAY}, math.nan, {(1, 2): 3}])
+def test_annotations_are_left_out_wherever_schemas_stand(of: Any, name: str, value: Any) -> None:
+    odd = {"minimum": 3, name: value, "maximum": 4}
+    plain = {"minimum": 3, "maximum": 4}
+    schema = of(odd)
+    before = repr(schema)
+    found = Grammar.from_json_schema(schema)
+    assert repr(schema) == before
+    wanted = Grammar.from_json_schema(json.loads(json.dumps(of(plain))))
+    assert str(found) == str(wanted)
+    assert found.notes == wanted.notes
+
+
+def test_annotations_of_resources_and_of_structural_tags() -> None:
+    odd = {"properties": {"f": {"type": "null", "default": math.inf}}}
+    found = Grammar.from_json_schema({"$ref": "a.json"}, resources={"a.json": odd})
+    assert recognize(found, '{"f": null}').accepted
+    tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": odd}}
+    assert recognize(Grammar.from_structural_tag(tag), '{"f": null}').accepted
+
+
+def test_an_annotation_that_is_json_stays() -> None:
+    schema = {"type": "number", "default": 1, "examples": [math.inf], "title": "Infinity"}
+    notes = Grammar.from_json_schema(schema).notes
+    assert [note.pointer for note in notes] == ["#/default", "#/title"]
+
+
+@pytest.mark.parametrize(
+    ("schema", "pointer"),
+    [
+        ({"enum": [1, math.nan]}, "#/enum/1"),
+        ({"const": {"default": math.inf}}, "#/const/default"),
+        (
+            {"properties": {"a": {"enum": [{"examples": -math.inf}]}}},
+            "#/properties/a/enum/0/examples",
+        ),
+        ({"minimum": -math.inf}, "#/minimum"),
+        ({"default": math.inf, "maximum": math.inf}, "#/maximum"),
+    ],
+)
+def test_values_that_say_something_are_refused(schema: Any, pointer: str) -> None:
+    found = error_of(schema)
+    assert found.startswith(f"{pointer}: line 1, column ")
+    assert "is no value of JSON, which has no NaN and no Infinity; write a number" in found
+    with pytest.raises(InvalidSchemaError, match=r"a\.json#.* is no value of JSON"):
+        Grammar.from_json_schema({"$ref": "a.json"}, resources={"a.json": schema})
+
+
+def test_a_property_of_the_name_is_no_annotation() -> None:
+    with pytest.raises(TypeError, match=r"#/properties/default/const: .* of type date"):
+        Grammar.from_json_schema({"properties": {"default": {"const": DAY}}})
+    with pytest.raises(TypeError, match=r"#/properties/default: .* of type date"):
+        Grammar.from_json_schema({"properties": {"default": DAY}})
+
+
+def test_a_schema_that_holds_itself_is_refused_as_before() -> None:
+    odd: dict[str, Any] = {"default": DAY, "not": {}}
+    odd["not"]["not"] = odd
+    with pytest.raises((TypeError, ValueError)):
+        Grammar.from_json_schema(odd)
+
+
+@pytest.mark.parametrize("name", ["NaN", "Infinity", "-Infinity"])
+def test_text_with_numbers_that_json_does_not_have(name: str) -> None:
+    assert error_of(f'{{\n "title": "\u00e9", "default": {name}}}') == (
+        f"#/default: line 2, column 27: {name} is no value of JSON, which has no NaN and no "
+        "Infinity; write a number, or leave the keyword out"
+    )
+    assert "expected a JSON value" in error_of('{"default": nan}')
+    assert "the number is not one of JSON" in error_of('{"default": -inf}')
+
+
+# -- what is no type, and what holds a schema
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview])
+def test_bytes_are_to_be_decoded(make: Any) -> None:
+    schema = make(b"{}")
+    wanted = f"the text of a schema must be a str, not {make.__name__}; decode it as UTF-8"
+    with pytest.raises(ArgumentTypeError) as error:
+        Grammar.from_json_schema(schema)
+    assert str(error.value) == wanted
+    with pytest.raises(ArgumentTypeError):
+        GrammarCompiler(BYTES).compile_json_schema(schema)
+
+
+def test_a_type_adapter_is_read() -> None:
+    adapter = TypeAdapter(list[int])
+    assert accepts(adapter, "[1]")
+    assert not accepts(adapter, '["a"]')
+    assert compile(adapter, BYTES) is not None
+    odd = TypeAdapter(Data)
+    assert accepts(odd, "{}")
+
+
+@pytest.mark.parametrize("value", [Default(), Data()])
+def test_a_value_of_a_model_is_refused_by_name(value: Any) -> None:
+    name = type(value).__name__
+    wanted = (
+        f"this is a value of {name}, which says nothing about other values; pass the class {name}"
+    )
+    with pytest.raises(ArgumentTypeError) as error:
+        Grammar.from_json_schema(value)
+    assert str(error.value) == wanted
+    with pytest.raises(AmbiguousSourceError) as other:
+        compile(value, BYTES)
+    assert str(other.value) == wanted
+
+
+def test_what_pydantic_does_not_know_takes_one_line() -> None:
+    with pytest.raises(ArgumentTypeError, match="or a type that pydantic knows, not set") as error:
+        Grammar.from_json_schema(set())  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (
+            {"type": "function", "function": {"name": "f", "parameters": SCHEMA}},
+            'a tool, and the schema is a part of it: pass tool["function"]["parameters"]',
+        ),
+        (
+            {"type": "function", "name": "f", "parameters": SCHEMA},
+            'a tool, and the schema is a part of it: pass tool["parameters"]',
+        ),
+        (
+            {"type": "json_schema", "json_schema": {"name": "f", "schema": SCHEMA}},
+            'of it: pass response_format["json_schema"]["schema"]',
+        ),
+        (
+            {"type": "json_schema", "name": "f", "schema": SCHEMA},
+            'of it: pass response_format["schema"]',
+        ),
+        (
+            {"type": "json_schema", "json_schema": SCHEMA},
+            'of it: pass response_format["json_schema"]',
+        ),
+        ({"type": "json_object"}, 'pass the schema of any object, {"type": "object"}'),
+    ],
+)
+def test_parts_of_requests_that_hold_a_schema(whole: Any, said: str) -> None:
+    for schema in (whole, json.dumps(whole)):
+        found = error_of(schema)
+        assert found.startswith("#: type: expected one of ")
+        assert f'found "{whole["type"]}"' in found
+        assert found.endswith(said)
+    with pytest.raises(InvalidSchemaError):
+        compile(whole, BYTES)
+
+
+def test_other_wrong_types_hold_no_schema() -> None:
+    assert "this looks like" not in error_of({"type": "text", "function": {}})
+    assert "this looks like" not in error_of({"not": {"type": "json_object"}})
+    assert "this looks like" not in error_of({"type": ["json_object"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("OBJECT", "object"), ("STRING", "string"), ("Integer", "integer"), ("sting", "string")),
+        *(("int", "integer"), ("str", "string"), ("dict", "object"), ("list", "array")),
+        *(("float", "number"), ("bool", "boolean"), ("None", "null")),
+    ],
+)
+def test_names_of_types_in_other_languages(name: str, meant: str) -> None:
+    said = f'found "{name}"; did you mean "{meant}"?'
+    assert error_of({"type": name}).endswith(said)
+    assert error_of({"properties": {"a": {"type": ["null", name]}}}).endswith(said)
+
+
+def test_names_of_no_type() -> None:
+    assert error_of({"type": "text"}).endswith('found "text"')
+
+
+# -- what pydantic checks further, and the ways out of docs/json-schema.md
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra", "text"),
+    [
+        (PastDate, {"pattern": "^19"}, '"2999-01-02"'),
+        (datetime.timedelta, {"pattern": "^PT[0-9]{1,5}S$"}, '"P1000000000D"'),
+        (HttpUrl, {"pattern": "^https://[a-z0-9.-]+/"}, '"x:y"'),
+        (dict[int, str], {"propertyNames": {"pattern": "^[0-9]{1,9}$"}}, '{"a": "b"}'),
+        (NaiveDatetime, {"format": "naive"}, '"2026-01-02T03:04:05Z"'),
+    ],
+)
+def test_a_schema_that_says_less_than_pydantic_can_say_more(
+    kind: Any, extra: dict[str, Any], text: str
+) -> None:
+    assert accepts(TypeAdapter(kind), text)
+    with pytest.raises(ValidationError):
+        TypeAdapter(kind).validate_json(text)
+    more = TypeAdapter(Annotated[kind, Field(json_schema_extra=extra)])
+    formats = {"naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$"}
+    assert not recognize(Grammar.from_json_schema(more, formats=formats), text).accepted
