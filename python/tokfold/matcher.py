@@ -71,7 +71,7 @@ class Matcher(metaclass=Named):
         (b'ab', True)
     """
 
-    __slots__ = ("_before", "_core", "_has_no_end", "_is_restored", "compiled")
+    __slots__ = ("_before", "_core", "_ending", "_has_no_end", "_is_restored", "compiled")
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
@@ -119,6 +119,11 @@ class Matcher(metaclass=Named):
         self._before: bytes | None = b""
         # Who passes no stop tokens means it.
         has_stops = stops is not None or compiled.vocabulary.stop_token_ids
+        # What a move to another grammar keeps.
+        self._ending: dict[str, Any] = {
+            "stop_token_ids": stops,
+            "terminate_without_stop_token": terminate_without_stop_token,
+        }
         when_complete = _ends_itself(compiled, terminate_without_stop_token)
         self._has_no_end = not has_stops and not when_complete
         self._core = _core.Matcher(compiled._core, stop_ids=stops, when_complete=when_complete)
@@ -361,6 +366,7 @@ class Matcher(metaclass=Named):
         forked = object.__new__(type(self))
         forked.compiled, forked._is_restored = self.compiled, self._is_restored
         forked._has_no_end, forked._before = self._has_no_end, self._before
+        forked._ending = self._ending
         forked._core = self._core.fork()
         return forked
 
@@ -650,10 +656,14 @@ class Matcher(metaclass=Named):
         text begins anew there, so what was written before is no beginning of a new tag. This
         matcher stays as it is.
 
+        The moved matcher keeps the options of this one: its stop tokens, its budget with the tokens
+        that are left, and ``prefer_end``. An option that the call names counts instead.
+
         Args:
             compiled: for the same vocabulary, the same structural tag but for the tags that its
                 free text calls: see :meth:`tokfold.Grammar.with_tags`.
-            options: those of the constructor; ``max_tokens`` counts from here on.
+            options: those of the constructor. ``max_tokens`` counts from here on; left out, the
+                budget goes on with :attr:`tokens_left`; ``None`` is no bound.
 
         Returns:
             A matcher that stands there; nothing before can be rolled back.
@@ -661,14 +671,24 @@ class Matcher(metaclass=Named):
         Raises:
             MatcherStateError: the text stands in a tag or in the beginning of one, or the grammars
                 differ in more than these tags.
+            TokenBudgetError: the text cannot be completed under that grammar with the tokens that
+                are left.
+            UnsupportedGrammarError: the text has a budget, and that grammar cannot count tokens, as
+                for ``max_tokens`` of the constructor.
         """
+        if not isinstance(compiled, CompiledGrammar):
+            raise wrong_type(
+                "compiled", "a tokfold.CompiledGrammar, made by tokfold.compile", compiled
+            )
         state = self._core.state_for(compiled._core)
-        budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
+        options = {**self._ending, **options}
+        most = options.pop("max_tokens", self.tokens_left)
+        last = options.pop("prefer_end", 0 if most is None else self.prefer_end)
         other = Matcher(compiled, **options)
         other._core.restore(state)
         other._is_restored = True
         other._before = self.text if self.has_whole_text else None
-        other._limit_tokens(*budget)
+        other._limit_tokens(most, last)
         return other
 
     def cancel(self) -> None:
