@@ -14,13 +14,19 @@ from tokfold import _core
 from tokfold._checks import bitmask_error, shared, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
-from tokfold.errors import MatcherStateError, StopTokenWarning, TokenBudgetError, VocabularyError
+from tokfold.errors import (
+    ArgumentTypeError,
+    MatcherStateError,
+    StopTokenWarning,
+    TokenBudgetError,
+    VocabularyError,
+)
+from tokfold.interrupt import Interrupt
 from tokfold.prompt import HealedPrompt, heal
 from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
-    from tokfold.interrupt import Interrupt
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Matcher"]
@@ -140,6 +146,8 @@ class Matcher(metaclass=Named):
     @staticmethod
     def _id(compiled: CompiledGrammar, token_id: int) -> int:
         size = len(compiled.vocabulary)
+        if not hasattr(token_id, "__index__"):
+            raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
         token_id = operator.index(token_id)
         if not 0 <= token_id < size:
             raise VocabularyError(
@@ -188,8 +196,9 @@ class Matcher(metaclass=Named):
                 it, and nothing can end it: the vocabulary has no stop token.
         """
         left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        ends = _within(interrupt)
         try:
-            is_restricted = self._core.fill(bitmask, row, _within(interrupt), left)
+            is_restricted = self._core.fill(bitmask, row, ends, left)
             if self._has_no_end and is_restricted:
                 self._check_end(bitmask, row)
             return is_restricted
@@ -237,8 +246,9 @@ class Matcher(metaclass=Named):
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
         left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        ends = _within(interrupt)
         try:
-            return self._core.fill_classes(bitmask, row, _within(interrupt), left)
+            return self._core.fill_classes(bitmask, row, ends, left)
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -263,12 +273,22 @@ class Matcher(metaclass=Named):
         try:
             if interrupt is None:
                 return self._core.accept_token(token_id)
-            return self._core.accept_token(token_id, interrupt._core)
+            return self._core.accept_token(token_id, _within(interrupt))
         except OverflowError:
             return self._core.accept_token(self._id(self.compiled, token_id))
+        except VocabularyError:
+            self._id(self.compiled, token_id)  # says which ids there are
+            raise
 
     def accept_bytes(self, data: bytes, *, interrupt: Interrupt | None = None) -> bool:
-        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`.
+
+        Raises:
+            ArgumentTypeError: ``data`` is no bytes; a str is for :meth:`accept_string`.
+            As :meth:`accept_token`.
+        """
+        if not isinstance(data, bytes):
+            raise _no_bytes(data)
         return self._core.accept_bytes(data, _within(interrupt))
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
@@ -315,13 +335,15 @@ class Matcher(metaclass=Named):
         Raises:
             VocabularyError, MatcherStateError, LimitExceededError, CancelledError: as
                 :meth:`accept_token`. The rows then mean nothing.
-            ValueError: the bitmask has too few rows, or there are not as many parents as tokens.
+                MatcherStateError too where a parent does not stand before its node.
+            ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
+                parent is below -1.
         """
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
-        before = range(-1, len(ids) - 1) if parents is None else parents
-        nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
+        nodes = list(range(-1, len(ids) - 1)) if parents is None else _parents(parents)
+        ends = _within(interrupt)
         try:
-            allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
+            allowed = self._core.fill_draft(nodes, ids, bitmask, classes, ends)
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -640,6 +662,13 @@ class Matcher(metaclass=Named):
         budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
         if text is not None and not isinstance(text, bytes):
             raise wrong_type("text", "the bytes that were read before, matcher.text", text)
+        if isinstance(state, bytes | bytearray | memoryview):
+            raise ArgumentTypeError(
+                "state must be a tokfold.MatcherState, not the bytes of one: call "
+                "MatcherState.from_bytes(data) first"
+            )
+        if not isinstance(state, MatcherState):
+            raise wrong_type("state", "a tokfold.MatcherState", state)
         self = cls(compiled, **options)
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
@@ -722,8 +751,52 @@ def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     return compiled.terminate_without_stop_token if terminate is None else terminate
 
 
+def _how_found(token: object) -> str:
+    """How the id of a token is found by its text."""
+    if not isinstance(token, str | bytes):
+        return ""
+    text = token.encode() if isinstance(token, str) else token
+    return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
+
+
+def _no_bytes(data: object) -> ArgumentTypeError:
+    """The error for what :meth:`Matcher.accept_bytes` does not take."""
+    hint = ""
+    if isinstance(data, str):
+        hint = ": pass a str to accept_string"
+    elif isinstance(data, bytearray | memoryview):
+        hint = ": pass bytes(data), which is a copy"
+    return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")
+
+
+def _parents(parents: Sequence[int]) -> list[int]:
+    """The nodes before the nodes of a draft, each an earlier one, or -1.
+
+    Raises:
+        ValueError: one is below -1.
+        MatcherStateError: one is not earlier.
+    """
+    nodes = [operator.index(node) for node in parents]
+    for index, node in enumerate(nodes):
+        if node < -1:
+            raise ValueError(
+                f"parents[{index}] is {node}: pass an earlier node, or -1 for the place of the "
+                "matcher"
+            )
+        if node >= index:
+            raise MatcherStateError(
+                f"node {index} of the draft follows node {node}, which does not stand before it: "
+                f"parents[{index}] must be an earlier node, or -1 for the place of the matcher"
+            )
+    return nodes
+
+
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
-    return None if interrupt is None else interrupt._core
+    if interrupt is None:
+        return None
+    if not isinstance(interrupt, Interrupt):
+        raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
+    return interrupt._core
 
 
 def _count(number: int, name: str) -> int:
