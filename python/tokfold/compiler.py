@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +28,7 @@ from tokfold._sources.frames import FrameSource
 from tokfold._sources.schema import text_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
+    ArgumentTypeError,
     ArtifactError,
     LimitExceededError,
     ReentrantCompileError,
@@ -275,6 +276,7 @@ class GrammarCompiler(metaclass=Named):
         Raises:
             GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError: as
                 :meth:`Grammar.from_ebnf` and :func:`tokfold.compile`.
+            ArgumentTypeError: it is neither; says which method takes it.
         """
         return self._get(self._grammar(grammar))
 
@@ -357,6 +359,11 @@ class GrammarCompiler(metaclass=Named):
                 Grammar.from_ebnf, grammar, vocabulary=self.vocabulary, limits=self.limits
             )
             return _Request(("ebnf", _digest(grammar)), len(grammar), make)
+        if not isinstance(grammar, Grammar):
+            raise ArgumentTypeError(
+                "grammar must be a tokfold.Grammar or grammar text, not "
+                f"{type(grammar).__name__}: {_method_for(grammar)}"
+            )
         if grammar._is_unread:
             grammar = grammar._over(self.vocabulary)
         source = grammar._source
@@ -714,6 +721,20 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _method_for(source: object) -> str:
+    """What to call for a source that is no grammar."""
+    if isinstance(source, bytes | bytearray):
+        return "decode the text, data.decode()"
+    if isinstance(source, list | tuple):
+        return "compiler.compile(...) takes a list of texts as choices"
+    if isinstance(source, Mapping) and source.get("type") == "structural_tag":
+        return "compiler.compile_structural_tag(...) takes a structural tag"
+    return (
+        "compiler.compile_json_schema(...) takes a JSON Schema, and compiler.compile(...) whatever "
+        "tokfold.compile takes"
+    )
 
 
 def _key_of(source: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import (
     ArgumentTypeError,
+    CancelledError,
     MatcherStateError,
     StopTokenWarning,
     TokenBudgetError,
@@ -77,7 +78,15 @@ class Matcher(metaclass=Named):
         (b'ab', True)
     """
 
-    __slots__ = ("_before", "_core", "_ending", "_has_no_end", "_is_restored", "compiled")
+    __slots__ = (
+        "_before",
+        "_core",
+        "_ending",
+        "_has_no_end",
+        "_is_cancelled",
+        "_is_restored",
+        "compiled",
+    )
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
@@ -119,9 +128,13 @@ class Matcher(metaclass=Named):
         """
         if not isinstance(compiled, CompiledGrammar):
             raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
+        if isinstance(stop_token_ids, str | bytes) or not (
+            stop_token_ids is None or isinstance(stop_token_ids, Iterable)
+        ):
+            raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
-        self._is_restored = False
+        self._is_cancelled = self._is_restored = False
         self._before: bytes | None = b""
         # Who passes no stop tokens means it.
         has_stops = stops is not None or compiled.vocabulary.stop_token_ids
@@ -202,6 +215,9 @@ class Matcher(metaclass=Named):
             if self._has_no_end and is_restricted:
                 self._check_end(bitmask, row)
             return is_restricted
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -249,6 +265,9 @@ class Matcher(metaclass=Named):
         ends = _within(interrupt)
         try:
             return self._core.fill_classes(bitmask, row, ends, left)
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -274,6 +293,9 @@ class Matcher(metaclass=Named):
             if interrupt is None:
                 return self._core.accept_token(token_id)
             return self._core.accept_token(token_id, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except OverflowError:
             return self._core.accept_token(self._id(self.compiled, token_id))
         except VocabularyError:
@@ -289,13 +311,21 @@ class Matcher(metaclass=Named):
         """
         if not isinstance(data, bytes):
             raise _no_bytes(data)
-        return self._core.accept_bytes(data, _within(interrupt))
+        try:
+            return self._core.accept_bytes(data, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
         if not isinstance(text, str):
             raise wrong_type("text", "a str", text)
-        return self._core.accept_bytes(text.encode(), _within(interrupt))
+        try:
+            return self._core.accept_bytes(text.encode(), _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.
@@ -304,7 +334,11 @@ class Matcher(metaclass=Named):
             As :meth:`accept_token`; nothing has changed then.
         """
         ids = [self._id(self.compiled, i) for i in token_ids]
-        return self._core.accept_prefix(ids, _within(interrupt))
+        try:
+            return self._core.accept_prefix(ids, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def fill_bitmask_draft(
         self,
@@ -344,6 +378,9 @@ class Matcher(metaclass=Named):
         ends = _within(interrupt)
         try:
             allowed = self._core.fill_draft(nodes, ids, bitmask, classes, ends)
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -388,7 +425,7 @@ class Matcher(metaclass=Named):
         forked = object.__new__(type(self))
         forked.compiled, forked._is_restored = self.compiled, self._is_restored
         forked._has_no_end, forked._before = self._has_no_end, self._before
-        forked._ending = self._ending
+        forked._ending, forked._is_cancelled = self._ending, False
         forked._core = self._core.fork()
         return forked
 
@@ -507,7 +544,11 @@ class Matcher(metaclass=Named):
         """
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
-        return self._core.forced_bytes(limit, _within(interrupt))
+        try:
+            return self._core.forced_bytes(limit, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def forced_tokens(
         self,
@@ -725,10 +766,19 @@ class Matcher(metaclass=Named):
 
         Stays in force until :meth:`resume`; the state is as it was before that call.
         """
+        self._is_cancelled = True
         self._core.cancel(True)
+
+    def _name_resume(self, error: CancelledError) -> None:
+        """Say in the error of a call that this matcher is cancelled, where it is."""
+        if self._is_cancelled:
+            error.args = (
+                f"{error}: cancel() of this matcher was called, and counts until its resume()",
+            )
 
     def resume(self) -> None:
         """Take back :meth:`cancel`."""
+        self._is_cancelled = False
         self._core.cancel(False)
 
     def counters(self) -> dict[str, int]:

@@ -25,7 +25,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -391,8 +391,11 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
+        is_one = isinstance(compiled_grammar, Mapping | str | bytes)  # which vocab_size refuses
         grammars = (
-            list(compiled_grammar) if isinstance(compiled_grammar, Iterable) else [compiled_grammar]
+            list(compiled_grammar)
+            if isinstance(compiled_grammar, Iterable) and not is_one
+            else [compiled_grammar]
         )
         if not grammars:
             raise ValueError("There must be at least one grammar")
