@@ -330,8 +330,13 @@ class Matcher(metaclass=Named):
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.
 
+        Nothing follows where the text has ended: the call returns 0 then, and reads no token behind
+        a stop token.
+
         Raises:
-            As :meth:`accept_token`; nothing has changed then.
+            VocabularyError, LimitExceededError, CancelledError: as :meth:`accept_token`; nothing
+                has changed then.
+            MatcherStateError: another thread uses the matcher.
         """
         ids = [self._id(self.compiled, i) for i in token_ids]
         try:

@@ -391,11 +391,11 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
-        is_one = isinstance(compiled_grammar, Mapping | str | bytes)  # which vocab_size refuses
+        given: Any = compiled_grammar
+        if isinstance(given, Mapping | str | bytes):
+            vocab_size(given)  # which refuses a schema and a text of a grammar
         grammars = (
-            list(compiled_grammar)
-            if isinstance(compiled_grammar, Iterable) and not is_one
-            else [compiled_grammar]
+            list(compiled_grammar) if isinstance(compiled_grammar, Iterable) else [compiled_grammar]
         )
         if not grammars:
             raise ValueError("There must be at least one grammar")
