@@ -393,7 +393,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
         given: Any = compiled_grammar
         if isinstance(given, Mapping | str | bytes):
-            vocab_size(given)  # which refuses a schema and a text of a grammar
+            vocab_size(cast("AnyCompiled", given))  # which refuses a schema and a text
         grammars = (
             list(compiled_grammar) if isinstance(compiled_grammar, Iterable) else [compiled_grammar]
         )
