@@ -36,6 +36,7 @@ if TYPE_CHECKING:
         MatcherStateError,
         MissingExtraError,
         MissingFileError,
+        ReentrantCompileError,
         SchemaError,
         StopTokenWarning,
         StrictSchemaError,
@@ -93,6 +94,7 @@ __all__ = [
     "MissingFileError",
     "PromptMatcher",
     "Recognition",
+    "ReentrantCompileError",
     "SchemaError",
     "Shortest",
     "StopTokenWarning",
@@ -131,8 +133,8 @@ _PLACES = {
             "AlphabetError AmbiguousSourceError ArgumentTypeError ArtifactError "
             "CancelledError DeadlineExceededError DeviceError FallbackWarning "
             "GrammarSyntaxError InvalidSchemaError LimitExceededError MatcherStateError "
-            "MissingExtraError MissingFileError SchemaError StopTokenWarning "
-            "StrictSchemaError StructuralTagError TokenBudgetError TokfoldError "
+            "MissingExtraError MissingFileError ReentrantCompileError SchemaError "
+            "StopTokenWarning StrictSchemaError StructuralTagError TokenBudgetError TokfoldError "
             "UnsatisfiableSchemaError UnsupportedGrammarError UnsupportedSchemaError "
             "UnwritableTextError VocabularyError VocabularyWarning"
         ),

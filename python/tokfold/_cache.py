@@ -32,6 +32,7 @@ from typing import TypeAlias
 
 from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
+from tokfold._checks import wrong_type
 from tokfold.errors import ArtifactError
 
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "usable_folder"]
@@ -108,9 +109,17 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
     """Refuse what can never be a cache folder, where it is named; None is no cache.
 
     Raises:
+        ArgumentTypeError: it is no path.
+        ValueError: it is empty, which would be the folder that the process is in.
         ArtifactError: it is a file.
     """
-    if folder is not None and _is_no_folder(folder):
+    if folder is None:
+        return
+    if not isinstance(folder, str | os.PathLike):
+        raise wrong_type("cache_dir", "a path or None", folder)
+    if not os.fspath(folder):
+        raise ValueError("cache_dir is empty; pass a folder, or None for no cache")
+    if _is_no_folder(folder):
         path = os.path.abspath(folder)
         raise ArtifactError(f"{path}: not a folder, so it cannot be a cache; choose another path")
 

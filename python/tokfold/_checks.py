@@ -14,12 +14,33 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=BaseException)
 
-__all__ = ["bitmask_error", "check_limits", "of_row", "shared", "wrong_type"]
+__all__ = ["bitmask_error", "check_limits", "check_number", "of_row", "shared", "wrong_type"]
 
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of a wrong type."""
     return ArgumentTypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+
+
+def check_number(name: str, value: object, least: int, note: str = "") -> None:
+    """Refuse what is no whole number, or is below the least one.
+
+    Args:
+        name: of the argument.
+        value: what it is.
+        least: the least that it may be, 0 or more.
+        note: what the message says behind the number, as what stands for no bound.
+
+    Raises:
+        ArgumentTypeError: it is no whole number.
+        ValueError: it is below ``least``.
+    """
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise ArgumentTypeError(
+            f"{name} must be a whole number, not {type(value).__name__} ({value!r}){note}"
+        )
+    if value.__index__() < least:
+        raise ValueError(f"{name} must be {least} or more, not {value}{note}")
 
 
 def check_limits(limits: Limits | None) -> None:

@@ -8,7 +8,7 @@ import time
 import warnings
 import weakref
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -20,7 +20,7 @@ from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
-from tokfold._checks import check_limits
+from tokfold._checks import check_limits, check_number, wrong_type
 from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, kind_of
@@ -28,8 +28,10 @@ from tokfold._sources.frames import FrameSource
 from tokfold._sources.schema import text_of
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
+    ArgumentTypeError,
     ArtifactError,
     LimitExceededError,
+    ReentrantCompileError,
     TokfoldError,
     UnsupportedGrammarError,
     VocabularyError,
@@ -68,6 +70,7 @@ _RULE = 64
 """Characters that a rule of a grammar counts for where there is no text."""
 
 Kind = Literal["grammar", "json_schema", "regex", "lark", "structural_tag"]
+_CLASSES: tuple[str, ...] = get_args(ClassesMode)
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -130,6 +133,8 @@ class _Job:
         self.callers = 0
         self.clients: list[Future[CompiledGrammar]] = []
         self.is_running = False
+        self.thread: int | None = None
+        """The thread that compiles, once one does."""
 
 
 @dataclass(eq=False)
@@ -203,7 +208,9 @@ class GrammarCompiler(metaclass=Named):
                 CPU, at least 2 and at most 4.
             admit: called with each grammar after it was compiled, in the thread that compiled. What
                 it raises is what the request gets, and those that wait for the same; the grammar
-                is not held. :meth:`CompiledGrammar.cost` says what one costs.
+                is not held. :meth:`CompiledGrammar.cost` says what one costs. It
+                must not ask this compiler for the same grammar, which would wait for itself: that
+                is a :class:`ReentrantCompileError`.
             max_pool_bytes: bound on the pool; 0 shares nothing between grammars.
             cache_dir: a folder for classes, as for :func:`tokfold.compile_classes`, and for the
                 pool, which is read now and written by :meth:`save` and :meth:`close`. One that
@@ -213,16 +220,23 @@ class GrammarCompiler(metaclass=Named):
             check_tokens: as for :func:`tokfold.compile`.
 
         Raises:
-            ValueError: ``max_grammars`` is negative.
+            ValueError: a number is negative, ``classes`` has another value, or ``cache_dir`` is
+                empty.
+            ArgumentTypeError: an option is of another type; it is a ``TypeError``.
             ArtifactError: ``cache_dir`` is a file.
         """
         check_folder(cache_dir)
-        if max_grammars < 0:
-            raise ValueError(f"max_grammars must not be negative, not {max_grammars}")
-        if max_bytes is not None and max_bytes < 0:
-            raise ValueError(f"max_bytes must not be negative, not {max_bytes}; None is no bound")
-        if max_compiles is not None and max_compiles < 1:
-            raise ValueError(f"max_compiles must be 1 or more, not {max_compiles}")
+        if classes not in _CLASSES:
+            raise ValueError(f'classes must be "auto", "now" or "never", not {classes!r}')
+        if not isinstance(seed, bool):
+            raise wrong_type("seed", "True or False", seed)
+        if admit is not None and not callable(admit):
+            raise wrong_type("admit", "a function of a CompiledGrammar, or None", admit)
+        check_number("max_grammars", max_grammars, 0)
+        if max_bytes is not None:
+            check_number("max_bytes", max_bytes, 0, "; None is no bound")
+        if max_compiles is not None:
+            check_number("max_compiles", max_compiles, 1)
         check_vocabulary(vocabulary)
         check_limits(limits)
         self.vocabulary = vocabulary
@@ -262,6 +276,7 @@ class GrammarCompiler(metaclass=Named):
         Raises:
             GrammarSyntaxError, UnsupportedGrammarError, LimitExceededError: as
                 :meth:`Grammar.from_ebnf` and :func:`tokfold.compile`.
+            ArgumentTypeError: it is neither; says which method takes it.
         """
         return self._get(self._grammar(grammar))
 
@@ -344,6 +359,11 @@ class GrammarCompiler(metaclass=Named):
                 Grammar.from_ebnf, grammar, vocabulary=self.vocabulary, limits=self.limits
             )
             return _Request(("ebnf", _digest(grammar)), len(grammar), make)
+        if not isinstance(grammar, Grammar):
+            raise ArgumentTypeError(
+                "grammar must be a tokfold.Grammar or grammar text, not "
+                f"{type(grammar).__name__}: {_method_for(grammar)}"
+            )
         if grammar._is_unread:
             grammar = grammar._over(self.vocabulary)
         source = grammar._source
@@ -437,6 +457,12 @@ class GrammarCompiler(metaclass=Named):
 
     def _wait_for(self, job: _Job) -> CompiledGrammar:
         try:
+            if job.thread == threading.get_ident():
+                raise ReentrantCompileError(
+                    "this thread compiles this grammar already, and would wait for itself: in "
+                    "admit, use the grammar that it is called with, or compile with another "
+                    "GrammarCompiler"
+                )
             return job.done.result()
         finally:
             with self._lock:
@@ -468,6 +494,7 @@ class GrammarCompiler(metaclass=Named):
             if self._jobs.get(job.key) is not job or not (job.clients or job.callers):
                 return False
             job.is_running = True
+            job.thread = threading.get_ident()
             self._misses += 1
             return True
 
@@ -694,6 +721,20 @@ def _after_fork() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
+
+
+def _method_for(source: object) -> str:
+    """What to call for a source that is no grammar."""
+    if isinstance(source, bytes | bytearray):
+        return "decode the text, data.decode()"
+    if isinstance(source, list | tuple):
+        return "compiler.compile(...) takes a list of texts as choices"
+    if isinstance(source, Mapping) and source.get("type") == "structural_tag":
+        return "compiler.compile_structural_tag(...) takes a structural tag"
+    return (
+        "compiler.compile_json_schema(...) takes a JSON Schema, and compiler.compile(...) whatever "
+        "tokfold.compile takes"
+    )
 
 
 def _key_of(source: object) -> str:

@@ -26,6 +26,7 @@ __all__ = [
     "MatcherStateError",
     "MissingExtraError",
     "MissingFileError",
+    "ReentrantCompileError",
     "SchemaError",
     "StopTokenWarning",
     "StrictSchemaError",
@@ -336,6 +337,24 @@ class MatcherStateError(TokfoldError, RuntimeError):
         Traceback (most recent call last):
             ...
         tokfold.errors.MatcherStateError: 2 steps cannot be taken back: 0 were accepted
+    """
+
+
+class ReentrantCompileError(TokfoldError, RuntimeError):
+    """A :class:`tokfold.GrammarCompiler` is asked for the grammar that the same thread compiles.
+
+    The ``admit`` of a compiler runs before the compilation ends, so a request for the same grammar
+    in it would wait for itself.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])
+        >>> def admit(compiled):
+        ...     compiler.compile_grammar('root ::= "a"')
+        >>> compiler = tokfold.GrammarCompiler(vocabulary, admit=admit)
+        >>> compiler.compile_grammar('root ::= "a"')
+        Traceback (most recent call last):
+            ...
+        tokfold.errors.ReentrantCompileError: this thread compiles this grammar already, and ...
     """
 
 

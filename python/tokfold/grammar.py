@@ -337,7 +337,14 @@ class Grammar(Built, metaclass=Named):
             raise wrong_type("choices", "an iterable of str", texts)
         given = [texts] if isinstance(texts, str) else list(texts)
         if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
-            raise ArgumentTypeError("choices must be an iterable of str")
+            if isinstance(texts, str):
+                raise ArgumentTypeError(
+                    f"choices must be an iterable of str, not one text: pass a list, [{texts!r}]"
+                )
+            wrong = next(text for text in given if not isinstance(text, str))
+            raise ArgumentTypeError(
+                f"choices must be an iterable of str, and one is of the type {type(wrong).__name__}"
+            )
         if not given:
             raise ValueError("choices must hold at least one text")
         return cls._of(RegularSource([given]), limits)
@@ -619,6 +626,7 @@ class Grammar(Built, metaclass=Named):
             stays as it is.
 
         Raises:
+            ArgumentTypeError: ``added`` or ``removed`` is no list.
             StructuralTagError: the grammar is of no structural tag with one such format; a tag is
                 wrong, or to be removed and not there.
             SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as
@@ -627,6 +635,12 @@ class Grammar(Built, metaclass=Named):
         from tokfold._tags.assembly import TagSource, of_format
         from tokfold._tags.changing import changed
 
+        for name, given, entry in (("added", added, "tag"), ("removed", removed, "text or id")):
+            if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+                raise ArgumentTypeError(
+                    f"{name} must be a list, not {type(given).__name__}: pass a list also for one "
+                    f"{entry}, {name}=[...]"
+                )
         source = self._source
         if not isinstance(source, TagSource):
             raise StructuralTagError(

@@ -7,9 +7,13 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tokfold import _core
+from tokfold._checks import check_number
 from tokfold.limits import Limits
 
 __all__ = ["Interrupt"]
+
+MOST_MILLISECONDS = (1 << 63) - 1
+"""The farthest deadline, which the core counts in 64 bits."""
 
 
 class Interrupt:
@@ -40,10 +44,16 @@ class Interrupt:
             milliseconds: the time until the deadline; None for no deadline.
 
         Raises:
-            ValueError: ``milliseconds`` is negative.
+            ValueError: ``milliseconds`` is negative, or more than 2^63 - 1.
+            ArgumentTypeError: it is no whole number.
         """
-        if milliseconds is not None and not 0 <= milliseconds < 1 << 63:
-            raise ValueError(f"milliseconds must be 0 or more, not {milliseconds}")
+        if milliseconds is not None:
+            check_number("milliseconds", milliseconds, 0, "; None is no deadline")
+            if milliseconds > MOST_MILLISECONDS:
+                raise ValueError(
+                    f"milliseconds must be {MOST_MILLISECONDS} or less, not {milliseconds}; None "
+                    "is no deadline"
+                )
         self._core = _core.Interrupt(milliseconds)
 
     @classmethod

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,13 +14,20 @@ from tokfold import _core
 from tokfold._checks import bitmask_error, shared, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
-from tokfold.errors import MatcherStateError, StopTokenWarning, TokenBudgetError, VocabularyError
+from tokfold.errors import (
+    ArgumentTypeError,
+    CancelledError,
+    MatcherStateError,
+    StopTokenWarning,
+    TokenBudgetError,
+    VocabularyError,
+)
+from tokfold.interrupt import Interrupt
 from tokfold.prompt import HealedPrompt, heal
 from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
-    from tokfold.interrupt import Interrupt
     from tokfold.vocabulary import Vocabulary
 
 __all__ = ["Matcher"]
@@ -71,7 +78,15 @@ class Matcher(metaclass=Named):
         (b'ab', True)
     """
 
-    __slots__ = ("_before", "_core", "_has_no_end", "_is_restored", "compiled")
+    __slots__ = (
+        "_before",
+        "_core",
+        "_ending",
+        "_has_no_end",
+        "_is_cancelled",
+        "_is_restored",
+        "compiled",
+    )
 
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
@@ -113,12 +128,21 @@ class Matcher(metaclass=Named):
         """
         if not isinstance(compiled, CompiledGrammar):
             raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
+        if isinstance(stop_token_ids, str | bytes) or not (
+            stop_token_ids is None or isinstance(stop_token_ids, Iterable)
+        ):
+            raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
         stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
         self.compiled = compiled
-        self._is_restored = False
+        self._is_cancelled = self._is_restored = False
         self._before: bytes | None = b""
         # Who passes no stop tokens means it.
         has_stops = stops is not None or compiled.vocabulary.stop_token_ids
+        # What a move to another grammar keeps.
+        self._ending: dict[str, Any] = {
+            "stop_token_ids": stops,
+            "terminate_without_stop_token": terminate_without_stop_token,
+        }
         when_complete = _ends_itself(compiled, terminate_without_stop_token)
         self._has_no_end = not has_stops and not when_complete
         self._core = _core.Matcher(compiled._core, stop_ids=stops, when_complete=when_complete)
@@ -135,6 +159,8 @@ class Matcher(metaclass=Named):
     @staticmethod
     def _id(compiled: CompiledGrammar, token_id: int) -> int:
         size = len(compiled.vocabulary)
+        if not hasattr(token_id, "__index__"):
+            raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
         token_id = operator.index(token_id)
         if not 0 <= token_id < size:
             raise VocabularyError(
@@ -183,11 +209,15 @@ class Matcher(metaclass=Named):
                 it, and nothing can end it: the vocabulary has no stop token.
         """
         left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        ends = _within(interrupt)
         try:
-            is_restricted = self._core.fill(bitmask, row, _within(interrupt), left)
+            is_restricted = self._core.fill(bitmask, row, ends, left)
             if self._has_no_end and is_restricted:
                 self._check_end(bitmask, row)
             return is_restricted
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -232,8 +262,12 @@ class Matcher(metaclass=Named):
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
         left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        ends = _within(interrupt)
         try:
-            return self._core.fill_classes(bitmask, row, _within(interrupt), left)
+            return self._core.fill_classes(bitmask, row, ends, left)
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -258,28 +292,58 @@ class Matcher(metaclass=Named):
         try:
             if interrupt is None:
                 return self._core.accept_token(token_id)
-            return self._core.accept_token(token_id, interrupt._core)
+            return self._core.accept_token(token_id, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except OverflowError:
             return self._core.accept_token(self._id(self.compiled, token_id))
+        except VocabularyError:
+            self._id(self.compiled, token_id)  # says which ids there are
+            raise
 
     def accept_bytes(self, data: bytes, *, interrupt: Interrupt | None = None) -> bool:
-        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
-        return self._core.accept_bytes(data, _within(interrupt))
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`.
+
+        Raises:
+            ArgumentTypeError: ``data`` is no bytes; a str is for :meth:`accept_string`.
+            As :meth:`accept_token`.
+        """
+        if not isinstance(data, bytes):
+            raise _no_bytes(data)
+        try:
+            return self._core.accept_bytes(data, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
         if not isinstance(text, str):
             raise wrong_type("text", "a str", text)
-        return self._core.accept_bytes(text.encode(), _within(interrupt))
+        try:
+            return self._core.accept_bytes(text.encode(), _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.
 
+        Nothing follows where the text has ended: the call returns 0 then, and reads no token behind
+        a stop token.
+
         Raises:
-            As :meth:`accept_token`; nothing has changed then.
+            VocabularyError, LimitExceededError, CancelledError: as :meth:`accept_token`; nothing
+                has changed then.
+            MatcherStateError: another thread uses the matcher.
         """
         ids = [self._id(self.compiled, i) for i in token_ids]
-        return self._core.accept_prefix(ids, _within(interrupt))
+        try:
+            return self._core.accept_prefix(ids, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def fill_bitmask_draft(
         self,
@@ -310,13 +374,18 @@ class Matcher(metaclass=Named):
         Raises:
             VocabularyError, MatcherStateError, LimitExceededError, CancelledError: as
                 :meth:`accept_token`. The rows then mean nothing.
-            ValueError: the bitmask has too few rows, or there are not as many parents as tokens.
+                MatcherStateError too where a parent does not stand before its node.
+            ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
+                parent is below -1.
         """
         ids = [self._id(self.compiled, token_id) for token_id in token_ids]
-        before = range(-1, len(ids) - 1) if parents is None else parents
-        nodes = [min(max(operator.index(node), -1), len(ids)) for node in before]
+        nodes = list(range(-1, len(ids) - 1)) if parents is None else _parents(parents)
+        ends = _within(interrupt)
         try:
-            allowed = self._core.fill_draft(nodes, ids, bitmask, classes, _within(interrupt))
+            allowed = self._core.fill_draft(nodes, ids, bitmask, classes, ends)
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
@@ -361,6 +430,7 @@ class Matcher(metaclass=Named):
         forked = object.__new__(type(self))
         forked.compiled, forked._is_restored = self.compiled, self._is_restored
         forked._has_no_end, forked._before = self._has_no_end, self._before
+        forked._ending, forked._is_cancelled = self._ending, False
         forked._core = self._core.fork()
         return forked
 
@@ -479,7 +549,11 @@ class Matcher(metaclass=Named):
         """
         if limit < 0:
             raise ValueError(f"limit must be 0 or more, not {limit}")
-        return self._core.forced_bytes(limit, _within(interrupt))
+        try:
+            return self._core.forced_bytes(limit, _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def forced_tokens(
         self,
@@ -634,6 +708,13 @@ class Matcher(metaclass=Named):
         budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
         if text is not None and not isinstance(text, bytes):
             raise wrong_type("text", "the bytes that were read before, matcher.text", text)
+        if isinstance(state, bytes | bytearray | memoryview):
+            raise ArgumentTypeError(
+                "state must be a tokfold.MatcherState, not the bytes of one: call "
+                "MatcherState.from_bytes(data) first"
+            )
+        if not isinstance(state, MatcherState):
+            raise wrong_type("state", "a tokfold.MatcherState", state)
         self = cls(compiled, **options)
         if state._engine != compiled._core.fingerprint:
             raise MatcherStateError("the state was saved for another grammar or version of tokfold")
@@ -650,10 +731,14 @@ class Matcher(metaclass=Named):
         text begins anew there, so what was written before is no beginning of a new tag. This
         matcher stays as it is.
 
+        The moved matcher keeps the options of this one: its stop tokens, its budget with the tokens
+        that are left, and ``prefer_end``. An option that the call names counts instead.
+
         Args:
             compiled: for the same vocabulary, the same structural tag but for the tags that its
                 free text calls: see :meth:`tokfold.Grammar.with_tags`.
-            options: those of the constructor; ``max_tokens`` counts from here on.
+            options: those of the constructor. ``max_tokens`` counts from here on; left out, the
+                budget goes on with :attr:`tokens_left`; ``None`` is no bound.
 
         Returns:
             A matcher that stands there; nothing before can be rolled back.
@@ -661,14 +746,24 @@ class Matcher(metaclass=Named):
         Raises:
             MatcherStateError: the text stands in a tag or in the beginning of one, or the grammars
                 differ in more than these tags.
+            TokenBudgetError: the text cannot be completed under that grammar with the tokens that
+                are left.
+            UnsupportedGrammarError: the text has a budget, and that grammar cannot count tokens, as
+                for ``max_tokens`` of the constructor.
         """
+        if not isinstance(compiled, CompiledGrammar):
+            raise wrong_type(
+                "compiled", "a tokfold.CompiledGrammar, made by tokfold.compile", compiled
+            )
         state = self._core.state_for(compiled._core)
-        budget = options.pop("max_tokens", None), options.pop("prefer_end", 0)
+        options = {**self._ending, **options}
+        most = options.pop("max_tokens", self.tokens_left)
+        last = options.pop("prefer_end", 0 if most is None else self.prefer_end)
         other = Matcher(compiled, **options)
         other._core.restore(state)
         other._is_restored = True
         other._before = self.text if self.has_whole_text else None
-        other._limit_tokens(*budget)
+        other._limit_tokens(most, last)
         return other
 
     def cancel(self) -> None:
@@ -676,10 +771,19 @@ class Matcher(metaclass=Named):
 
         Stays in force until :meth:`resume`; the state is as it was before that call.
         """
+        self._is_cancelled = True
         self._core.cancel(True)
+
+    def _name_resume(self, error: CancelledError) -> None:
+        """Say in the error of a call that this matcher is cancelled, where it is."""
+        if self._is_cancelled:
+            error.args = (
+                f"{error}: cancel() of this matcher was called, and counts until its resume()",
+            )
 
     def resume(self) -> None:
         """Take back :meth:`cancel`."""
+        self._is_cancelled = False
         self._core.cancel(False)
 
     def counters(self) -> dict[str, int]:
@@ -702,8 +806,52 @@ def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     return compiled.terminate_without_stop_token if terminate is None else terminate
 
 
+def _how_found(token: object) -> str:
+    """How the id of a token is found by its text."""
+    if not isinstance(token, str | bytes):
+        return ""
+    text = token.encode() if isinstance(token, str) else token
+    return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
+
+
+def _no_bytes(data: object) -> ArgumentTypeError:
+    """The error for what :meth:`Matcher.accept_bytes` does not take."""
+    hint = ""
+    if isinstance(data, str):
+        hint = ": pass a str to accept_string"
+    elif isinstance(data, bytearray | memoryview):
+        hint = ": pass bytes(data), which is a copy"
+    return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")
+
+
+def _parents(parents: Sequence[int]) -> list[int]:
+    """The nodes before the nodes of a draft, each an earlier one, or -1.
+
+    Raises:
+        ValueError: one is below -1.
+        MatcherStateError: one is not earlier.
+    """
+    nodes = [operator.index(node) for node in parents]
+    for index, node in enumerate(nodes):
+        if node < -1:
+            raise ValueError(
+                f"parents[{index}] is {node}: pass an earlier node, or -1 for the place of the "
+                "matcher"
+            )
+        if node >= index:
+            raise MatcherStateError(
+                f"node {index} of the draft follows node {node}, which does not stand before it: "
+                f"parents[{index}] must be an earlier node, or -1 for the place of the matcher"
+            )
+    return nodes
+
+
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
-    return None if interrupt is None else interrupt._core
+    if interrupt is None:
+        return None
+    if not isinstance(interrupt, Interrupt):
+        raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
+    return interrupt._core
 
 
 def _count(number: int, name: str) -> int:

@@ -8,6 +8,7 @@ from typing import Literal
 
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder
+from tokfold._checks import check_number
 from tokfold.classes import ProgressCallback
 from tokfold.pool import MaskPool
 
@@ -21,8 +22,9 @@ class CompileOptions:
     """How :func:`compile` makes a grammar ready; the masks are the same, whatever it says.
 
     Raises:
-        ValueError: ``engine`` has another value, or ``classes_milliseconds`` is below 1.
-        TypeError: ``pool`` is of another type.
+        ValueError: ``engine`` has another value, ``classes_milliseconds`` is below 1, or
+            ``cache_dir`` is empty.
+        TypeError: ``pool``, ``cache_dir`` or ``classes_milliseconds`` is of another type.
         ArtifactError: ``cache_dir`` is a file. A folder that cannot be written is a warning.
 
     Example:
@@ -70,8 +72,5 @@ class CompileOptions:
             raise ValueError(f'engine must be "auto", "stack" or "chart", not {self.engine!r}')
         if not (self.pool is None or self.pool == "vocabulary" or isinstance(self.pool, MaskPool)):
             raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {self.pool!r}')
-        bound = self.classes_milliseconds
-        if bound is not None and bound < 1:
-            raise ValueError(
-                f"classes_milliseconds must be 1 or more, not {bound}; None is no bound"
-            )
+        if self.classes_milliseconds is not None:
+            check_number("classes_milliseconds", self.classes_milliseconds, 1, "; None is no bound")

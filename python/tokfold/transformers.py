@@ -25,7 +25,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -391,6 +391,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     ) -> None:
         if dead_rows not in ("raise", "leave"):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
+        given: Any = compiled_grammar
+        if isinstance(given, Mapping | str | bytes):
+            vocab_size(cast("AnyCompiled", given))  # which refuses a schema and a text
         grammars = (
             list(compiled_grammar) if isinstance(compiled_grammar, Iterable) else [compiled_grammar]
         )

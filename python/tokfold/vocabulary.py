@@ -19,6 +19,7 @@ import hashlib
 import itertools
 import operator
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar
@@ -173,10 +174,22 @@ class Vocabulary(metaclass=Named):
         Raises:
             VocabularyError: a file is missing, damaged, truncated or of another format, the
                 bytes of a token depend on its neighbours (WordPiece), or an id is out of range.
+            ArgumentTypeError: ``path`` is no path, or ``special_tokens`` no mapping.
 
         """
         if not isinstance(path, str | os.PathLike):
             raise wrong_type("path", "a str or a path", path)
+        if isinstance(path, str) and _names_a_model(path):
+            raise VocabularyError(
+                f"{path}: there is no such file or folder here, and from_file reads local paths "
+                "only: pass the folder of a model that was downloaded, or load the tokenizer, "
+                "Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained("
+                f"{path!r}))"
+            )
+        if special_tokens is not None and not isinstance(special_tokens, Mapping):
+            raise wrong_type(
+                "special_tokens", 'a mapping of text to id, {"<|end|>": 7}', special_tokens
+            )
         loaded, folder = load_path(Path(path))
         companions = read_companions(folder, stop_tokens=stop_token_ids is None, size=size is None)
         add_tokens(loaded, companions.added, str(folder))
@@ -461,6 +474,13 @@ class Vocabulary(metaclass=Named):
     def _compiled(self) -> _core.Vocabulary:
         """The vocabulary as the core walks it: sorted once."""
         return self._keep("_core", _core_of)
+
+
+def _names_a_model(path: str) -> bool:
+    """Whether a text is the name of a model on the Hugging Face Hub, and no file or folder here."""
+    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", path):
+        return False
+    return Path(path).suffix not in (".json", ".model", ".tiktoken") and not os.path.exists(path)
 
 
 def _core_of(vocabulary: Vocabulary) -> _core.Vocabulary:

@@ -500,3 +500,10 @@ def test_numbers():
         "123 s",
     ]
     assert [size(v) for v in (36, 16384, 5 << 20)] == ["36 bytes", "16.0 KB", "5.00 MB"]
+
+
+@pytest.mark.parametrize("module", ["tokfold", "tokfold.cli"])
+def test_the_package_runs_as_a_module(module):
+    done = processes.run([sys.executable, "-m", module, "--help"])
+    assert done.returncode == 0
+    assert "explain" in done.stdout

@@ -184,6 +184,8 @@ def test_explain_wrong_usage(arguments, tokenizer):
     assert "is no token of" in wrong("--token", "true}")
     assert '"true" "}"' in wrong("--token", "true}")
     assert "\\q is no escape" in wrong("--token", "\\q")
+    said = wrong("--token", "\\xZZ")
+    assert "\\xZZ is no byte: two hexadecimal digits must follow \\x" in said
     assert "--token is empty" in wrong("--token", "")
     assert "has tokens 0 to" in wrong("--token-id", 100_000)
     assert "has tokens 0 to" in wrong("--token-id", -1)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import re
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -199,6 +200,26 @@ class TestMethods:
         with pytest.raises(error):
             compiler_of(**options)
 
+    @pytest.mark.parametrize(
+        ("options", "error", "message"),
+        [
+            ({"classes": "x"}, ValueError, 'classes must be "auto", "now" or "never", not \'x\''),
+            ({"seed": "no"}, TypeError, "seed must be True or False, not str"),
+            ({"admit": 7}, TypeError, "admit must be a function"),
+            ({"max_bytes": "1G"}, TypeError, "max_bytes must be a whole number, not str"),
+            ({"max_grammars": "5"}, TypeError, "max_grammars must be a whole number, not str"),
+            ({"max_compiles": "2"}, TypeError, "max_compiles must be a whole number, not str"),
+            ({"max_compiles": 1.5}, TypeError, "max_compiles must be a whole number, not float"),
+            ({"classes_milliseconds": "5"}, TypeError, "classes_milliseconds must be a whole"),
+            ({"cache_dir": ""}, ValueError, "cache_dir is empty; pass a folder, or None for"),
+            ({"cache_dir": 5}, TypeError, "cache_dir must be a path or None, not int"),
+        ],
+    )
+    def test_options_are_checked_where_they_are_given(self, options, error, message):
+        with pytest.raises(error, match=message) as caught:
+            compiler_of(**options)
+        assert error is ValueError or type(caught.value) is tokfold.ArgumentTypeError
+
     def test_vocabularies_without_the_seed(self):
         """None of the tokens can begin what is seeded."""
         for tokens in ([b"a", b"</s>"], [b"</s>"]):
@@ -277,6 +298,38 @@ class TestAdmit:
                 with pytest.raises(ValueError, match="never"):
                     future.result(DEADLINE_S)
         assert compiler.statistics().refused == 1
+
+    def test_admit_that_asks_for_the_same_grammar_does_not_wait_for_itself(self):
+        text = 'root ::= "a"'
+        compilers: list[tokfold.GrammarCompiler] = []
+
+        def admit(compiled: tokfold.CompiledGrammar) -> None:
+            compilers[0].compile_grammar(text)
+
+        def ask() -> None:
+            with pytest.raises(tokfold.ReentrantCompileError, match="would wait for itself"):
+                compilers[0].compile_grammar(text)
+            error = compilers[0].submit("grammar", text).exception(DEADLINE_S)
+            assert type(error) is tokfold.ReentrantCompileError
+            done.set()
+
+        compilers.append(compiler_of(admit=admit))
+        done = threading.Event()
+        threading.Thread(target=ask, daemon=True).start()
+        assert done.wait(20), "the request waits for itself"
+        found = compilers[0].statistics()
+        assert (found.running, found.queued, found.grammars, found.refused) == (0, 0, 0, 2)
+
+    def test_admit_may_ask_for_another_grammar(self):
+        compilers: list[tokfold.GrammarCompiler] = []
+
+        def admit(compiled: tokfold.CompiledGrammar) -> None:
+            if compiled.grammar.num_rules == 2:
+                compilers[0].compile_grammar('root ::= "b"')
+
+        compilers.append(compiler_of(admit=admit, max_compiles=1))
+        assert takes(compilers[0].compile_grammar('root ::= a\na ::= "a"'), "a")
+        assert compilers[0].statistics().grammars == 2
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "serving.md"

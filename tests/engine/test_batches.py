@@ -187,6 +187,10 @@ def test_bad_drafts_are_named(compiled):
     for parents in ([0, 0], [-1, 1], [-1, 10**30]):
         with pytest.raises(tokfold.MatcherStateError, match="does not stand before"):
             matcher.fill_bitmask_draft([0, 0], rows, parents)
+    with pytest.raises(tokfold.MatcherStateError, match=r"node 1 .* node 5, .*: parents\[1\]"):
+        matcher.fill_bitmask_draft([0, 0], rows, [-1, 5])
+    with pytest.raises(ValueError, match=r"parents\[0\] is -2: pass an earlier node, or -1"):
+        matcher.fill_bitmask_draft([0, 0], rows, [-2, 0])
     with pytest.raises(tokfold.VocabularyError, match="outside"):
         matcher.accept_tokens([0, 10**12])
     assert (matcher.state, matcher.num_steps) == before

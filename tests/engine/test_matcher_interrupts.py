@@ -123,3 +123,24 @@ def test_a_call_under_way_is_ended(end: str) -> None:
     assert read in (b"", b"ab" * 700)
     matcher.reset()
     assert matcher.accept_bytes(b"ab")
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "error", "message"),
+    [
+        ("5", TypeError, "milliseconds must be a whole number, not str"),
+        (0.5, TypeError, "milliseconds must be a whole number, not float"),
+        (-1, ValueError, "milliseconds must be 0 or more, not -1"),
+        (10**30, ValueError, f"milliseconds must be {(1 << 63) - 1} or less, not 1000"),
+    ],
+)
+def test_deadlines_that_are_none(milliseconds, error, message):
+    with pytest.raises(error, match=message):
+        Interrupt(milliseconds=milliseconds)
+    assert not Interrupt(milliseconds=(1 << 63) - 1).is_cancelled
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_what_is_no_interrupt_is_named(name):
+    with pytest.raises(TypeError, match=r"interrupt must be a tokfold.Interrupt or None, not int"):
+        CALLS[name](begun(), 5)

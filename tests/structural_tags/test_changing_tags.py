@@ -195,6 +195,65 @@ def test_a_tool_comes_while_a_text_is_written():
     assert moved.num_steps == 1
 
 
+def test_a_move_keeps_the_options_of_the_text():
+    """Stop tokens, the tokens that are left and ``prefer_end``; what the call names counts."""
+    both = VOCABULARY.replace(stop_token_ids=[len(TEXTS), CALL])
+    found = grammar(triggered([tag("one")]))
+    before, other = (
+        tokfold.compile(one, both, classes="never")
+        for one in (found, found.with_tags([tag("two", 1)]))
+    )
+    letter = TEXTS.index(b"a")
+    first = tokfold.Matcher(before, stop_token_ids=[CALL], max_tokens=9, prefer_end=2)
+    for matcher in (first, first.fork()):
+        assert matcher.accept_bytes(b"so ")
+        assert matcher.accept_tokens([letter, letter]) == 2
+        moved = matcher.moved_to(other)
+        assert moved.stop_token_ids == matcher.stop_token_ids == (CALL,)
+        assert (moved.tokens_left, moved.prefer_end) == (7, 2)
+        assert moved.accept_tokens([letter] * 9) == 6
+        assert moved.tokens_left == 1
+        again = matcher.moved_to(other, max_tokens=3)
+        assert (again.tokens_left, again.prefer_end) == (3, 2)
+        free = matcher.moved_to(other, max_tokens=None, stop_token_ids=None)
+        assert (free.tokens_left, free.prefer_end) == (None, 0)
+        assert free.stop_token_ids == both.stop_token_ids
+        assert matcher.moved_to(other, prefer_end=1).prefer_end == 1
+        assert matcher.tokens_left == 7
+    with pytest.raises(ValueError, match="prefer_end counts"):
+        matcher.moved_to(other, max_tokens=None, prefer_end=1)
+
+
+def test_a_move_keeps_how_a_text_ends():
+    found = grammar(triggered([tag("one")], at_least_one=True, stop_after_first=True))
+    other = compiled(found.with_tags([tag("two", 1)]))
+    matcher = tokfold.Matcher(compiled(found), terminate_without_stop_token=True)
+    moved = matcher.moved_to(other)
+    assert moved.accept_bytes(b"<f=two>x</f>")
+    assert moved.is_terminated
+
+
+def test_a_budget_that_the_other_grammar_cannot_keep():
+    found = grammar(triggered([tag("one")]))
+    other = found.with_tags([tag("two", 1)])
+    on_chart = tokfold.compile(
+        other, VOCABULARY, classes="never", options=tokfold.CompileOptions(engine="chart")
+    )
+    matcher = tokfold.Matcher(compiled(found), max_tokens=9)
+    assert matcher.accept_bytes(b"so ")
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="chart"):
+        matcher.moved_to(on_chart)
+    assert (matcher.tokens_left, matcher.text) == (9, b"so ")
+    assert matcher.moved_to(compiled(other)).tokens_left == 9
+
+
+def test_a_move_to_what_is_not_compiled():
+    found = grammar(triggered([tag("one")]))
+    matcher = tokfold.Matcher(compiled(found))
+    with pytest.raises(tokfold.ArgumentTypeError, match=r"CompiledGrammar, .*, not Grammar"):
+        matcher.moved_to(found)
+
+
 @pytest.mark.parametrize("text", ["<", "a <f", "<f=", "<f=one>", "<f=one>{1", "<f=one>{1}</"])
 def test_no_dispatch_point(text):
     found = grammar(triggered([tag("one")]))

@@ -51,6 +51,13 @@ def checked_ids(ids: Iterable[int], size: int, what: str) -> tuple[int, ...]:
     """Sorted ids, each an integer in ``[0, size)`` that comes once."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise VocabularyError(f"{what}: expected a list of token ids, found {ids!r}")
+    ids = list(ids)
+    text = next((value for value in ids if isinstance(value, str)), None)
+    if text is not None:
+        raise VocabularyError(
+            f"{what}: expected an integer, found {text!r}; pass the id of the token, which "
+            f"tokenizer.convert_tokens_to_ids({text!r}) of transformers gives"
+        )
     checked = [integer(value, what) for value in ids]
     for token_id in checked:
         if not 0 <= token_id < size:

@@ -67,6 +67,9 @@ def unescaped(text: str) -> bytes:
             result += _character(point)
         elif char in _UNESCAPES:
             result += _UNESCAPES[char]
+        elif char == "x":
+            shown = text[match.start() : match.start() + 4]
+            raise ValueError(f"{shown} is no byte: two hexadecimal digits must follow \\x")
         else:
             raise ValueError(
                 f"{match[0]} is no escape; there are \\n \\r \\t \\0 \\xHH \\u{{H...}}, and "

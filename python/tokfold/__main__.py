@@ -1,0 +1,5 @@
+"""``python -m tokfold`` is ``tokfold``."""
+
+from tokfold.cli import main
+
+main()
