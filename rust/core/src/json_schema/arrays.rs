@@ -15,7 +15,24 @@ pub(super) struct ArrayState {
     pub(super) items: Vec<(ValueId, u32)>,
     /// Whether the array may end here.
     pub(super) is_final: bool,
+    /// Where one item follows the other from here on, and leads back here: between so many and so many of
+    /// them, counted and not written out.
+    pub(super) counted: Option<(u32, Option<u32>)>,
 }
+
+/// Bounds on the number of items beside conditions on items by their place.
+struct ItemBounds {
+    least: u32,
+    most: Option<u32>,
+    conditions: FormulaId,
+    /// The schema whose `uniqueItems` is said by the set of the items that were read.
+    distinct: Option<SchemaId>,
+}
+
+/// Of so many items are the bounds written out, where a union of arrays allows it.
+const WRITTEN_OUT: u32 = 8;
+/// More states that count items are not counted but written out: each counts by itself.
+const MAX_COUNTED: usize = 16;
 
 /// The items of arrays that satisfy a formula.
 #[derive(Clone, Debug)]
@@ -51,14 +68,13 @@ impl Converter<'_> {
         Ok(id)
     }
 
-    /// The automaton of a conjunction of bounds on the number of items and of conditions on items by
-    /// their place.
-    fn plain_array(&mut self, formula: FormulaId) -> Result<Option<ArrayAutomaton>> {
+    /// What a conjunction says that is of nothing else.
+    fn item_bounds(&mut self, formula: FormulaId) -> Option<ItemBounds> {
         let (mut least, mut most) = (0, None::<u32>);
         let mut conditions = Vec::new();
         let mut distinct = None;
         for part in self.formulas.conjuncts(formula) {
-            let Formula::Literal(number, sign) = *self.formulas.get(part) else { return Ok(None) };
+            let Formula::Literal(number, sign) = *self.formulas.get(part) else { return None };
             match (self.atom(number), sign) {
                 (Atom::AtLeastItems(count), true) => least = least.max(*count),
                 (Atom::AtLeastItems(count), false) => {
@@ -70,10 +86,18 @@ impl Converter<'_> {
                 {
                     distinct = Some(*schema);
                 }
-                _ => return Ok(None),
+                _ => return None,
             }
         }
-        let items = self.formulas.and(conditions);
+        let conditions = self.formulas.and(conditions);
+        Some(ItemBounds { least, most, conditions, distinct })
+    }
+
+    /// The automaton of a conjunction of bounds on the number of items and of conditions on items by
+    /// their place.
+    fn plain_array(&mut self, formula: FormulaId) -> Result<Option<ArrayAutomaton>> {
+        let Some(bounds) = self.item_bounds(formula) else { return Ok(None) };
+        let ItemBounds { least, most, conditions: items, distinct } = bounds;
         let prefix_length = self.prefix_length(items)?;
         if let Some(schema) = distinct {
             return match prefix_length {
@@ -146,20 +170,68 @@ impl Converter<'_> {
         Some(self.unsupported(self.place(schema), "uniqueItems", message))
     }
 
+    /// The items that follow, each of the same kind, where there are so many bounds ask for that they are
+    /// counted; `index` is behind all places with items of their own.
+    fn counted_items(&mut self, formula: FormulaId, index: usize) -> Result<Option<ArrayState>> {
+        let Some(bounds) = self.item_bounds(formula) else { return Ok(None) };
+        let ItemBounds { least, most, conditions, distinct } = bounds;
+        let is_long = least.max(most.unwrap_or(0)) > WRITTEN_OUT;
+        if !is_long || distinct.is_some() || most.is_some_and(|most| most < least) {
+            return Ok(None);
+        }
+        let item = self.item(conditions, index, 0)?;
+        Ok(match self.edges(item)?.as_ref() {
+            &[(value, rest)] if rest == conditions => {
+                let items = vec![(value, 0)];
+                Some(ArrayState { items, is_final: least == 0, counted: Some((least, most)) })
+            }
+            _ => None,
+        })
+    }
+
     fn array_states(&mut self, formula: FormulaId) -> Result<ArrayAutomaton> {
         if let Some(error) = self.too_many_sets(formula) {
             return Err(error);
         }
+        if let Some(states) = self.states_within(formula, MAX_COUNTED)? {
+            return Ok(ArrayAutomaton::States(states));
+        }
+        let states = self.states_within(formula, 0)?;
+        Ok(ArrayAutomaton::States(states.unwrap_or_default()))
+    }
+
+    /// What may follow, state by state; `None` where more states would count than `max_counted`, if any may.
+    fn states_within(
+        &mut self,
+        formula: FormulaId,
+        max_counted: usize,
+    ) -> Result<Option<Vec<ArrayState>>> {
         let last = self.prefix_length(formula)?;
         let mut places: Vec<(usize, FormulaId)> = vec![(0, formula)];
         let mut numbers: FxHashMap<(usize, FormulaId), u32> =
             [((0, formula), 0)].into_iter().collect();
         let mut states: Vec<ArrayState> = Vec::new();
+        let mut counted = 0;
         while states.len() < places.len() {
-            let (index, formula) = places[states.len()];
+            let number = states.len();
+            let (index, formula) = places[number];
             self.count_state()?;
+            if max_counted > 0
+                && number > 0
+                && index == last
+                && let Some(mut state) = self.counted_items(formula, index)?
+            {
+                if counted == max_counted {
+                    return Ok(None);
+                }
+                counted += 1;
+                state.items.iter_mut().for_each(|item| item.1 = number as u32);
+                states.push(state);
+                continue;
+            }
             let rest = self.item(formula, index, 0)?;
-            let mut state = ArrayState { items: Vec::new(), is_final: self.ends(formula) };
+            let is_final = self.ends(formula);
+            let mut state = ArrayState { items: Vec::new(), is_final, counted: None };
             for &(value, rest) in self.edges(rest)?.iter() {
                 let place = ((index + 1).min(last), rest);
                 let to = *numbers.entry(place).or_insert_with(|| {
@@ -171,6 +243,6 @@ impl Converter<'_> {
             self.spend(1 + state.items.len())?;
             states.push(state);
         }
-        Ok(ArrayAutomaton::States(states))
+        Ok(Some(states))
     }
 }

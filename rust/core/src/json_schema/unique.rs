@@ -345,6 +345,14 @@ impl Converter<'_> {
                 (false, CHARACTERS.saturating_pow(most), most == 0)
             }
             StringForm::Listed(texts) => (false, texts.len() as u64, true),
+            StringForm::Either(forms) => {
+                let (mut is_endless, mut most) = (true, 0);
+                for &(way, _) in forms.iter() {
+                    let (endless, count, _) = self.strings_of(way)?;
+                    (is_endless, most) = (is_endless && endless, most.max(count));
+                }
+                (is_endless, most, false)
+            }
             // What is not looked into may be few.
             StringForm::Pattern(_) | StringForm::ExpressionWithin(_) => (false, 1, false),
             StringForm::Automaton(automaton) => {

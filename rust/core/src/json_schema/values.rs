@@ -1,6 +1,6 @@
 //! All values that a schema speaks of: their automata, and which of them some text has.
 
-use super::arrays::ArrayAutomaton;
+use super::arrays::{ArrayAutomaton, ArrayState};
 use super::atoms::{ArrayId, ObjectId, Type, ValueId};
 use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
@@ -107,10 +107,14 @@ impl Converter<'_> {
                 StringForm::Automaton(automaton) => automaton.is_empty(),
                 StringForm::Characters(..)
                 | StringForm::Counted(..)
+                | StringForm::Either(_)
                 | StringForm::Pattern(_)
                 | StringForm::RegularExpression
                 | StringForm::ExpressionWithin(_) => false,
             };
+            if let StringForm::Either(forms) = &text {
+                out.texts.extend(forms.iter().cloned());
+            }
             out.texts.insert(formula, text);
             string = string.filter(|_| !is_empty);
         }
@@ -246,7 +250,13 @@ impl Converter<'_> {
             let items = state.items.iter().filter(|item| out.productive.contains(&item.0));
             items.map(|item| item.1).collect()
         });
-        live(edges.collect(), states.iter().map(|state| state.is_final))
+        // Where items are counted, there are as many as may be asked for.
+        let may_end = |state: &ArrayState| {
+            state.is_final
+                || state.counted.is_some()
+                    && state.items.iter().any(|item| out.productive.contains(&item.0))
+        };
+        live(edges.collect(), states.iter().map(may_end))
     }
 }
 

@@ -19,41 +19,93 @@ pub fn excluding(
     texts: &[impl AsRef<[u8]>],
     bounds: &Bounds<'_>,
 ) -> Result<Described> {
-    let watch = Watch::new(texts, bounds)?;
-    let mut edges: Vec<Vec<(u8, u8, u32)>> = vec![Vec::new(); automaton.states as usize];
-    for &(from, first, last, to) in &automaton.bytes {
-        edges[from as usize].push((first, last, to));
-    }
-    let mut is_final = vec![false; automaton.states as usize];
-    automaton.finals.iter().for_each(|&state| is_final[state as usize] = true);
+    let product = Product::new(automaton, 0, &Watch::new(texts, bounds)?, bounds)?;
+    let finals = product.finals.iter().map(|&(state, _)| state).collect();
+    Ok(trimmed(product.states, finals, &product.bytes))
+}
 
-    let mut pairs: Vec<(u32, u32)> = vec![(automaton.start, 0)];
-    let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
-    numbers.insert(pairs[0], 0);
-    let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::new();
-    let mut finals = Vec::new();
-    let mut next = 0;
-    while let Some(&(state, seen)) = pairs.get(next) {
-        let from = next as u32;
-        next += 1;
-        if is_final[state as usize] {
-            finals.push(from);
-        }
-        let before = bytes.len();
-        for &(first, last, to) in &edges[state as usize] {
-            for (first, last, seen) in watch.steps(seen, first, last) {
-                let pair = (to, seen);
-                let number = *numbers.entry(pair).or_insert_with(|| {
-                    pairs.push(pair);
-                    pairs.len() as u32 - 1
-                });
-                bytes.push((from, first, last, number));
-            }
-        }
-        bounds.budget.spend(1 + bytes.len() - before)?;
-        bounds.check(pairs.len())?;
+/// Texts that must not occur, searched for while characters are read one by one.
+pub struct ExcludedTexts {
+    watch: Watch,
+}
+
+impl ExcludedTexts {
+    /// # Errors
+    /// What ends the work.
+    pub fn new(texts: &[impl AsRef<[u8]>], bounds: &Bounds<'_>) -> Result<Self> {
+        Ok(Self { watch: Watch::new(texts, bounds)? })
     }
-    Ok(trimmed(pairs.len(), finals, &bytes))
+
+    /// How the spellings of a character move the search from one of its states, of which 0 is the first:
+    /// for each state that some of them lead to, in order, the automaton of these. A spelling that
+    /// completes a text leads nowhere.
+    ///
+    /// # Errors
+    /// What ends the work.
+    pub fn steps(
+        &self,
+        character: &Described,
+        from: u32,
+        bounds: &Bounds<'_>,
+    ) -> Result<Vec<(u32, Described)>> {
+        let product = Product::new(character, from, &self.watch, bounds)?;
+        let mut to: Vec<u32> = product.finals.iter().map(|&(_, seen)| seen).collect();
+        to.sort_unstable();
+        to.dedup();
+        let steps = to.into_iter().map(|to| {
+            let finals = product.finals.iter().filter(|pair| pair.1 == to);
+            let finals = finals.map(|&(state, _)| state).collect();
+            (to, trimmed(product.states, finals, &product.bytes))
+        });
+        Ok(steps.collect())
+    }
+}
+
+/// An automaton read beside the search from a state of the latter.
+struct Product {
+    states: usize,
+    /// Its states where the automaton may stop, with the state of the search.
+    finals: Vec<(u32, u32)>,
+    bytes: Vec<(u32, u8, u8, u32)>,
+}
+
+impl Product {
+    fn new(automaton: &Described, seen: u32, watch: &Watch, bounds: &Bounds<'_>) -> Result<Self> {
+        let mut edges: Vec<Vec<(u8, u8, u32)>> = vec![Vec::new(); automaton.states as usize];
+        for &(from, first, last, to) in &automaton.bytes {
+            edges[from as usize].push((first, last, to));
+        }
+        let mut is_final = vec![false; automaton.states as usize];
+        automaton.finals.iter().for_each(|&state| is_final[state as usize] = true);
+
+        let mut pairs: Vec<(u32, u32)> = vec![(automaton.start, seen)];
+        let mut numbers: FxHashMap<(u32, u32), u32> = FxHashMap::default();
+        numbers.insert(pairs[0], 0);
+        let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::new();
+        let mut finals = Vec::new();
+        let mut next = 0;
+        while let Some(&(state, seen)) = pairs.get(next) {
+            let from = next as u32;
+            next += 1;
+            if is_final[state as usize] {
+                finals.push((from, seen));
+            }
+            let before = bytes.len();
+            for &(first, last, to) in &edges[state as usize] {
+                for (first, last, seen) in watch.steps(seen, first, last) {
+                    let pair = (to, seen);
+                    let number = *numbers.entry(pair).or_insert_with(|| {
+                        pairs.push(pair);
+                        pairs.len() as u32 - 1
+                    });
+                    bytes.push((from, first, last, number));
+                }
+            }
+            bounds.budget.spend(1 + bytes.len() - before)?;
+            bounds.check(pairs.len())?;
+        }
+        Ok(Self { states: pairs.len(), finals, bytes })
+    }
 }
 
 /// Whether one of some texts occurs in another.

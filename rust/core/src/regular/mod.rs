@@ -53,7 +53,7 @@ mod words;
 pub use crate::grammar::CharSet;
 pub use dfa::Dfa;
 pub use encode::{JsonEscapes, Spelling, encode, encode_all_but, encode_character};
-pub use excluding::{excluding, occurs_in};
+pub use excluding::{ExcludedTexts, excluding, occurs_in};
 pub use nfa::ScalarNfa;
 
 use crate::budget::Budget;

@@ -235,27 +235,16 @@ impl Emitter<'_, '_> {
         let Some(rest) = rest.filter(|_| most.is_none_or(|most| count < most)) else {
             return self.finish_automaton(out);
         };
-        let value = self.call_value(rest, below);
         if count == 0 {
+            let value = self.call_value(rest, below);
             let to = out.state();
             out.part(at, value, to);
             at = to;
             count = 1;
         }
-        // The others, each behind a comma, are counted.
-        let min = least.saturating_sub(count);
-        let max = most.map(|most| most - count);
-        let body = self.behind_comma(value, &gaps)?;
-        let to = if max == Some(0) {
-            at
-        } else {
-            let repeat = self.add(Expr::Repeat { body, min, max });
-            let to = out.state();
-            out.part(at, repeat, to);
-            to
-        };
-        let close = self.gap(&mut out, to, &gaps.before_close);
-        self.bracket(&mut out, close, end);
+        let bounds = (least.saturating_sub(count), most.map(|most| most - count));
+        let others = Some(rest).filter(|_| bounds.1 != Some(0));
+        self.other_items(&mut out, (at, end), others, bounds, level)?;
         self.finish_automaton(out)
     }
 
@@ -322,6 +311,11 @@ impl Emitter<'_, '_> {
                 continue;
             }
             let Some(from) = behind[state] else { continue };
+            if let Some(bounds) = states[state].counted {
+                let value = items(state, &self.values.productive).first().map(|item| item.0);
+                self.other_items(&mut out, (from, end), value, bounds, level)?;
+                continue;
+            }
             if !items(state, &self.values.productive).is_empty() {
                 let at = self.comma(&mut out, from, &gaps);
                 match before[state] {
@@ -338,5 +332,32 @@ impl Emitter<'_, '_> {
             }
         }
         self.finish_automaton(out)
+    }
+
+    /// The items behind a first one, all of one kind, as many as bounds allow, and the end of the array.
+    fn other_items(
+        &mut self,
+        out: &mut DraftAutomaton,
+        (from, end): (u32, u32),
+        value: Option<ValueId>,
+        (least, most): (u32, Option<u32>),
+        level: u32,
+    ) -> Result<()> {
+        let gaps = self.gaps(level);
+        let at = match value {
+            Some(value) => {
+                let value = self.call_value(value, self.level_below(level));
+                let body = self.behind_comma(value, &gaps)?;
+                let repeat = self.add(Expr::Repeat { body, min: least, max: most });
+                let to = out.state();
+                out.part(from, repeat, to);
+                to
+            }
+            None if least == 0 => from,
+            None => return Ok(()),
+        };
+        let close = self.gap(out, at, &gaps.before_close);
+        self.bracket(out, close, end);
+        Ok(())
     }
 }

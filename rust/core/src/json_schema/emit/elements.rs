@@ -137,13 +137,8 @@ impl Emitter<'_, '_> {
                 }
                 out.finals[at as usize] |= listed >= least;
                 if let Some(rest) = rest.filter(|_| most.is_none_or(|most| listed < most)) {
-                    let item = self.call(RuleKey::Item(rest));
-                    let body = self.sequence(vec![item, space]);
-                    let (min, max) = (least.saturating_sub(listed), most.map(|most| most - listed));
-                    let repeat = self.add(Expr::Repeat { body, min, max });
-                    let end = out.state();
-                    out.finals[end as usize] = true;
-                    out.part(at, repeat, end);
+                    let bounds = (least.saturating_sub(listed), most.map(|most| most - listed));
+                    self.spaced_items(&mut out, at, rest, bounds, space);
                 }
             }
             ArrayAutomaton::Unique { schema, .. } => {
@@ -171,6 +166,12 @@ impl Emitter<'_, '_> {
                 while let Some(state) = todo.pop() {
                     self.converter.spend(1)?;
                     let Some(from) = places[state] else { continue };
+                    if let (Some((min, max)), Some(&(value, _))) =
+                        (states[state].counted, states[state].items.first())
+                    {
+                        self.spaced_items(&mut out, from, value, (min, max), space);
+                        continue;
+                    }
                     out.finals[from as usize] = states[state].is_final;
                     for &(value, to) in &states[state].items {
                         let behind = self.spaced_item(&mut out, from, value, space);
@@ -186,6 +187,23 @@ impl Emitter<'_, '_> {
             }
         }
         self.finish_automaton(out)
+    }
+
+    /// The items that are left, all of one kind, as many as bounds allow.
+    fn spaced_items(
+        &mut self,
+        out: &mut DraftAutomaton,
+        from: u32,
+        value: ValueId,
+        (min, max): (u32, Option<u32>),
+        space: ExprId,
+    ) {
+        let item = self.call(RuleKey::Item(value));
+        let body = self.sequence(vec![item, space]);
+        let repeat = self.add(Expr::Repeat { body, min, max });
+        let end = out.state();
+        out.finals[end as usize] = true;
+        out.part(from, repeat, end);
     }
 
     /// Reads an item and the white space behind it.

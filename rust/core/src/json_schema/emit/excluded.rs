@@ -28,6 +28,13 @@ impl Emitter<'_, '_> {
                 let lengths = Dfa::lengths(min, max, &bounds)?;
                 (automaton.intersection(&lengths, &bounds)?, false)
             }
+            StringForm::Either(forms) => {
+                let mut any = Dfa::nothing();
+                for (_, form) in forms.iter() {
+                    any = any.union(&self.language(form.clone())?.0, &bounds)?;
+                }
+                (any, false)
+            }
             StringForm::Automaton(automaton) => (automaton, false),
             StringForm::Pattern(language) => (self.converter.automaton(language)?, false),
             StringForm::RegularExpression | StringForm::ExpressionWithin(_) => {

@@ -6,6 +6,7 @@
 //! - [`automaton`]: automata that are being written
 //! - [`gaps`]: white space, separators, lines
 //! - [`objects`], [`unordered`], [`arrays`], [`strings`]: the right-hand sides of their rules
+//! - [`counting`]: strings whose characters are counted
 //! - [`excluded`]: strings and names in which some texts do not occur
 //! - [`styles`]: the marks of styles other than JSON; [`xml`]: values in these styles, and
 //!   [`elements`]: their objects and arrays
@@ -13,6 +14,7 @@
 
 mod arrays;
 mod automaton;
+mod counting;
 mod elements;
 mod excluded;
 mod gaps;
@@ -38,6 +40,7 @@ use crate::ids::{ExprId, RuleId};
 use crate::regular::{Dfa, Spelling, encode, encode_character};
 use arrays::ArrayDelimiter;
 use automaton::DraftAutomaton;
+use counting::{CharacterSpelling, SearchSteps};
 use rustc_hash::FxHashMap;
 
 const HERE: Position = Position { line: 1, column: 1 };
@@ -51,6 +54,8 @@ enum RuleKey {
     String(FormulaId),
     /// What stands in a string whose characters are counted.
     Counted(FormulaId),
+    /// The same without quotation marks.
+    RawCounted(FormulaId),
     /// What stands in the name of a member whose characters are counted, for a class of an object.
     CountedNames(ObjectId, u32),
     Number(FormulaId),
@@ -75,6 +80,8 @@ enum RuleKey {
     Entry(ValueId, u32),
     /// One character of a string: of any, or of those of a set by its number.
     Character(u32, bool),
+    /// The spellings of such a character that move the search for excluded texts from one state to another.
+    Step(u32, CharacterSpelling, (u32, u32)),
     Whitespace,
     RegularExpression,
     /// The regular expressions within an automaton: all, or between two states; a part of one between two
@@ -106,6 +113,8 @@ struct Emitter<'c, 'a> {
     order: Vec<RuleKey>,
     bodies: Vec<Option<ExprId>>,
     sets: Vec<CharSet>,
+    /// How characters of these sets move the search for excluded texts, from each of its states.
+    steps: SearchSteps,
     empty: ExprId,
     /// Whether arrays are written without their closing brackets.
     leaves_open: bool,
@@ -138,6 +147,7 @@ impl<'a> Converter<'a> {
             order: Vec::new(),
             bodies: Vec::new(),
             sets: Vec::new(),
+            steps: SearchSteps::default(),
             empty,
             leaves_open: false,
         };
@@ -248,14 +258,28 @@ impl Emitter<'_, '_> {
             RuleKey::String(formula) => self.string(formula),
             RuleKey::Counted(formula) => match self.values.texts[&formula].clone() {
                 StringForm::Counted(language, min, max) => {
-                    self.counting(&language, (min, max), false)
+                    self.counting(&language, (min, max), CharacterSpelling::Json(false))
+                }
+                StringForm::Characters(min, max) => {
+                    self.counting(&Dfa::anything(), (min, max), CharacterSpelling::Json(true))
                 }
                 _ => Ok(self.empty),
             },
+            RuleKey::RawCounted(formula) => match self.values.texts[&formula].clone() {
+                StringForm::Counted(language, min, max) => {
+                    self.counting(&language, (min, max), CharacterSpelling::Raw)
+                }
+                StringForm::Characters(min, max) => {
+                    self.counting(&Dfa::anything(), (min, max), CharacterSpelling::Raw)
+                }
+                _ => Ok(self.empty),
+            },
+            RuleKey::Step(set, spelling, step) => Ok(self.step(set, spelling, step)),
             RuleKey::CountedNames(object, class) => {
                 let classes = &self.converter.objects[usize::from(object)].classes;
                 let class = classes[class as usize].clone();
-                self.counting(&class.names, class.lengths, class.names.is_universal())
+                let spelling = CharacterSpelling::Json(class.names.is_universal());
+                self.counting(&class.names, class.lengths, spelling)
             }
             RuleKey::Number(formula) => {
                 let automaton = self.values.numbers[&formula].clone();
@@ -376,7 +400,7 @@ impl RuleKey {
             RuleKey::Object(..) => "object",
             RuleKey::Array(..) => "array",
             RuleKey::String(_) => "string",
-            RuleKey::Counted(_) | RuleKey::CountedNames(..) => "text",
+            RuleKey::Counted(_) | RuleKey::RawCounted(_) | RuleKey::CountedNames(..) => "text",
             RuleKey::Number(_) => "number",
             RuleKey::Names(..) => "name",
             RuleKey::Member(..) | RuleKey::Entry(..) => "member",
@@ -384,7 +408,7 @@ impl RuleKey {
             RuleKey::Empty(_) => "empty",
             RuleKey::Comma(_) => "comma",
             RuleKey::Close(..) => "close",
-            RuleKey::Character(..) => "character",
+            RuleKey::Character(..) | RuleKey::Step(..) => "character",
             RuleKey::Whitespace => "space",
             RuleKey::RegularExpression
             | RuleKey::Expression(..)

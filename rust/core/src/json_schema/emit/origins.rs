@@ -53,11 +53,13 @@ impl Emitter<'_, '_> {
             RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
                 order.find(|id| value(id).array == Some(array))
             }
-            RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
-                order.find(|id| value(id).string == Some(formula))
-            }
+            RuleKey::String(formula)
+            | RuleKey::Raw(formula)
+            | RuleKey::Counted(formula)
+            | RuleKey::RawCounted(formula) => order.find(|id| value(id).string == Some(formula)),
             RuleKey::Number(formula) => order.find(|id| value(id).number == Some(formula)),
             RuleKey::Character(..)
+            | RuleKey::Step(..)
             | RuleKey::Whitespace
             | RuleKey::RegularExpression
             | RuleKey::Expression(..)
@@ -120,11 +122,13 @@ impl Emitter<'_, '_> {
                 RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
                     of(&owners.arrays[array])
                 }
-                RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
-                    of(&owners.strings[formula])
-                }
+                RuleKey::String(formula)
+                | RuleKey::Raw(formula)
+                | RuleKey::Counted(formula)
+                | RuleKey::RawCounted(formula) => of(&owners.strings[formula]),
                 RuleKey::Number(formula) => of(&owners.numbers[formula]),
                 RuleKey::Character(..)
+                | RuleKey::Step(..)
                 | RuleKey::Whitespace
                 | RuleKey::RegularExpression
                 | RuleKey::Expression(..)
@@ -160,9 +164,10 @@ impl Emitter<'_, '_> {
             RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
                 self.converter.describe_array(array)
             }
-            RuleKey::String(formula) | RuleKey::Raw(formula) | RuleKey::Counted(formula) => {
-                self.converter.describe_string(formula)?
-            }
+            RuleKey::String(formula)
+            | RuleKey::Raw(formula)
+            | RuleKey::Counted(formula)
+            | RuleKey::RawCounted(formula) => self.converter.describe_string(formula)?,
             RuleKey::Number(formula) => self.converter.describe_number(formula)?,
             RuleKey::Names(..) | RuleKey::CountedNames(..) | RuleKey::RawNames(..) => {
                 "the names of other members".into()
@@ -174,7 +179,7 @@ impl Emitter<'_, '_> {
                 format!("the member {:?}", self.converter.names.get(name))
             }
             RuleKey::Member(..) | RuleKey::NamedElement(..) => "a member of another name".into(),
-            RuleKey::Character(..) => "a character of a string".into(),
+            RuleKey::Character(..) | RuleKey::Step(..) => "a character of a string".into(),
             RuleKey::Whitespace => "white space".into(),
             RuleKey::RegularExpression | RuleKey::Expression(_, None) => {
                 "a regular expression".into()

@@ -15,7 +15,7 @@ use rustc_hash::FxHashMap;
 /// Sets of characters that are rules of their own.
 const MOST_SETS: usize = 64;
 /// Sets of characters that are rules of their own, in an automaton whose characters are counted.
-const MOST_COUNTED_SETS: usize = 512;
+pub(super) const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
     pub(super) fn escapes(&self, is_free: bool) -> regular::JsonEscapes {
@@ -51,6 +51,15 @@ impl Emitter<'_, '_> {
     /// A string of JSON, with its quotation marks.
     pub(super) fn string(&mut self, formula: FormulaId) -> Result<ExprId> {
         let body = match self.values.texts[&formula].clone() {
+            StringForm::Either(forms) => return Ok(self.either(&forms, RuleKey::String)),
+            StringForm::Counted(automaton, min, max) => {
+                self.counted(RuleKey::Counted(formula), &automaton, (min, max), false)?
+            }
+            StringForm::Characters(min, max)
+                if !self.options().excludes.is_empty() && (min, max) != (0, None) =>
+            {
+                self.counted(RuleKey::Counted(formula), &Dfa::anything(), (min, max), true)?
+            }
             text if !self.options().excludes.is_empty() => {
                 let (automaton, is_free) = self.language(text)?;
                 self.text_of(&automaton, is_free)?
@@ -69,9 +78,6 @@ impl Emitter<'_, '_> {
                 let bounds = self.converter.bounds;
                 let automaton = Dfa::texts(texts.iter().map(String::as_str), &bounds)?;
                 self.encoded(&automaton, Spelling::Json(self.escapes(false)))?
-            }
-            StringForm::Counted(automaton, min, max) => {
-                self.counted(RuleKey::Counted(formula), &automaton, (min, max), false)?
             }
             StringForm::Automaton(automaton) => self.text_of(&automaton, false)?,
             StringForm::Pattern(language) => {
@@ -102,6 +108,16 @@ impl Emitter<'_, '_> {
         };
         let quote = self.literal(b"\"");
         Ok(self.sequence(vec![quote, body, quote]))
+    }
+
+    /// One of several forms, each a rule of its own.
+    pub(super) fn either(
+        &mut self,
+        forms: &[(FormulaId, StringForm)],
+        key: impl Fn(FormulaId) -> RuleKey,
+    ) -> ExprId {
+        let calls = forms.iter().map(|&(formula, _)| self.call(key(formula))).collect();
+        self.choice(calls)
     }
 
     /// A regular expression between two states of an automaton, or from its start to its ends.
@@ -178,58 +194,6 @@ impl Emitter<'_, '_> {
         }
     }
 
-    /// An automaton whose characters are counted, in a rule of its own.
-    pub(super) fn counted(
-        &mut self,
-        key: RuleKey,
-        automaton: &Dfa,
-        (min, max): (u32, Option<u32>),
-        is_free: bool,
-    ) -> Result<ExprId> {
-        let bounds = self.converter.bounds;
-        if !self.options().excludes.is_empty() {
-            let lengths = Dfa::lengths(min, max, &bounds)?;
-            return self.text_of(&automaton.intersection(&lengths, &bounds)?, is_free);
-        }
-        if let Some((set, least, most)) = automaton.uniform_lengths() {
-            let body = self.character(&set, is_free);
-            let (min, max) = (min.max(least), [max, most].into_iter().flatten().min());
-            return Ok(self.add(Expr::Repeat { body, min, max }));
-        }
-        if max == Some(0) {
-            return Ok(self.empty);
-        }
-        let call = self.call(key);
-        Ok(match automaton.is_final(0) && min == 0 {
-            true => self.choice(vec![self.empty, call]),
-            false => call,
-        })
-    }
-
-    /// The automaton of such a rule, but for the empty text.
-    pub(super) fn counting(
-        &mut self,
-        language: &Dfa,
-        (min, max): (u32, Option<u32>),
-        is_free: bool,
-    ) -> Result<ExprId> {
-        let Some(mut out) = self.calls_of_characters(language, is_free, MOST_COUNTED_SETS)? else {
-            let bounds = self.converter.bounds;
-            let lengths = Dfa::lengths(min.max(1), max, &bounds)?;
-            return self.text_of(&language.intersection(&lengths, &bounds)?, is_free);
-        };
-        // The start is a state of its own.
-        let start = out.parts.iter().filter(|part| part.0 == 0);
-        let start: Vec<(ExprId, u32)> = start.map(|part| (part.1, part.2 + 1)).collect();
-        for part in &mut out.parts {
-            (part.0, part.2) = (part.0 + 1, part.2 + 1);
-        }
-        out.finals.insert(0, false);
-        start.into_iter().for_each(|(part, to)| out.part(0, part, to));
-        out.counts = Some((min, max));
-        self.finish_automaton(out)
-    }
-
     /// An automaton that calls a rule for each character; `None` where it has many sets of them. A pattern
     /// that counts within a `maxLength` has thousands of states, each of which reads the same two or
     /// three sets: written out in bytes each would have its own.
@@ -240,7 +204,7 @@ impl Emitter<'_, '_> {
         self.finish_automaton(out).map(Some)
     }
 
-    fn calls_of_characters(
+    pub(super) fn calls_of_characters(
         &mut self,
         automaton: &Dfa,
         is_free: bool,
@@ -271,14 +235,16 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn character(&mut self, set: &CharSet, is_free: bool) -> ExprId {
-        let number = match self.sets.iter().position(|known| known == set) {
-            Some(known) => known,
-            None => {
-                self.sets.push(set.clone());
-                self.sets.len() - 1
-            }
-        };
-        self.call(RuleKey::Character(number as u32, is_free))
+        let number = self.set_number(set);
+        self.call(RuleKey::Character(number, is_free))
+    }
+
+    pub(super) fn set_number(&mut self, set: &CharSet) -> u32 {
+        let known = self.sets.iter().position(|known| known == set);
+        known.unwrap_or_else(|| {
+            self.sets.push(set.clone());
+            self.sets.len() - 1
+        }) as u32
     }
 
     pub(super) fn encoded(&mut self, automaton: &Dfa, spelling: Spelling) -> Result<ExprId> {

@@ -144,9 +144,23 @@ impl Emitter<'_, '_> {
     pub(super) fn raw(&mut self, formula: FormulaId) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
         let text = self.values.texts[&formula].clone();
+        if let StringForm::Either(forms) = text {
+            return Ok(self.either(&forms, RuleKey::Raw));
+        }
         let is_all = matches!(text, StringForm::Characters(0, None));
-        let (automaton, _) = self.language(text)?;
-        let body = self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])?;
+        let key = RuleKey::RawCounted(formula);
+        let body = match text {
+            StringForm::Counted(automaton, min, max) => {
+                self.counted(key, &automaton, (min, max), false)?
+            }
+            StringForm::Characters(min, max) if !is_all => {
+                self.counted(key, &Dfa::anything(), (min, max), true)?
+            }
+            text => {
+                let (automaton, _) = self.language(text)?;
+                self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])?
+            }
+        };
         // All strings have the white space around them, too.
         Ok(if marks.pads_strings && !is_all { self.padded(body) } else { body })
     }

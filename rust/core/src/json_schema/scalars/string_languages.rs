@@ -8,6 +8,7 @@ use crate::json_schema::formats::within::{self, PatternsWithin};
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::limits::MOST_TEXT_BYTES;
 use crate::regular::Dfa;
+use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
 /// Patterns whose automata have more states are written as expressions, their counts counted, where
@@ -16,6 +17,12 @@ const LARGE_PATTERN: usize = 1_000;
 
 /// Automata of so many states with their lengths are written out.
 const FEW_STATES: u64 = 256;
+
+/// Alternatives of lengths are told apart where there are no more.
+const MOST_WAYS: usize = 32;
+
+/// Among alternatives, so many characters are written out.
+const WRITTEN_OUT: u32 = 16;
 
 /// What a string is to be, in the form in which it is emitted best.
 #[derive(Clone, Debug)]
@@ -28,6 +35,8 @@ pub(in crate::json_schema) enum StringForm {
     Automaton(Dfa),
     /// Of a regular language, between so many characters and so many, which are counted.
     Counted(Dfa, u32, Option<u32>),
+    /// In one of these forms, each of its own formula: lengths that hold in some of them are counted there.
+    Either(Rc<[(FormulaId, StringForm)]>),
     /// As a pattern says, which is large as an automaton.
     Pattern(LanguageId),
     /// A regular expression.
@@ -107,11 +116,112 @@ impl Converter<'_> {
                 return Ok(text);
             }
         }
+        if let Some(either) = self.either(formula)? {
+            return Ok(either);
+        }
         let automaton = self.string_language(formula)?;
         if automaton.is_universal() {
             return Ok(StringForm::Characters(0, None));
         }
         Ok(StringForm::Automaton(automaton))
+    }
+
+    /// The form of a string whose alternatives have lengths of their own, where these are counted; `None`
+    /// where one automaton says all.
+    fn either(&mut self, formula: FormulaId) -> Result<Option<StringForm>> {
+        let Some(ways) = self.ways_of_lengths(formula)? else { return Ok(None) };
+        let (with, without): (Vec<FormulaId>, Vec<FormulaId>) =
+            ways.into_iter().partition(|&way| self.has_lengths(way));
+        if with.is_empty() {
+            return Ok(None);
+        }
+        let mut ways = with;
+        ways.push(self.formulas.or(without));
+        ways.sort_unstable();
+        ways.dedup();
+        ways.retain(|&way| way != FormulaId::FALSE && way != formula);
+        let mut forms = Vec::new();
+        for way in ways {
+            let form = self.text(way)?;
+            let is_empty = match &form {
+                StringForm::Listed(texts) => texts.is_empty(),
+                StringForm::Automaton(automaton) => automaton.is_empty(),
+                _ => false,
+            };
+            if !is_empty {
+                forms.push((way, form));
+            }
+        }
+        let counts = forms.iter().any(|(_, form)| match form {
+            StringForm::Counted(..) => true,
+            StringForm::Characters(least, most) => most.unwrap_or(*least) > WRITTEN_OUT,
+            _ => false,
+        });
+        Ok(Some(match forms.as_slice() {
+            [] => StringForm::Listed([].into()),
+            [(_, only)] => only.clone(),
+            _ if counts => StringForm::Either(forms.into()),
+            _ => match self.all_of_forms(&forms)? {
+                Some(any) if any.is_universal() => StringForm::Characters(0, None),
+                Some(any) => StringForm::Automaton(any),
+                None => StringForm::Either(forms.into()),
+            },
+        }))
+    }
+
+    /// One automaton for texts of all these forms; `None` where some is no automaton.
+    fn all_of_forms(&mut self, forms: &[(FormulaId, StringForm)]) -> Result<Option<Dfa>> {
+        let bounds = self.bounds;
+        let mut any = Dfa::nothing();
+        for (_, form) in forms {
+            let texts = match form {
+                StringForm::Automaton(automaton) => automaton.clone(),
+                StringForm::Listed(texts) => Dfa::texts(texts.iter().map(String::as_str), &bounds)?,
+                StringForm::Characters(least, most) => Dfa::lengths(*least, *most, &bounds)?,
+                _ => return Ok(None),
+            };
+            any = any.union(&texts, &bounds)?;
+        }
+        Ok(Some(any))
+    }
+
+    /// A formula as alternatives none of which has lengths in alternatives of its own; `None` where these
+    /// are many, or the formula is such a one.
+    fn ways_of_lengths(&mut self, formula: FormulaId) -> Result<Option<Vec<FormulaId>>> {
+        let mut ways: FxHashMap<FormulaId, Vec<FormulaId>> = FxHashMap::default();
+        for part in self.formulas.parts(formula) {
+            self.spend(1)?;
+            let made = match self.formulas.get(part).clone() {
+                _ if !self.has_lengths(part) => vec![part],
+                Formula::Or(inner) => inner.iter().flat_map(|part| ways[part].clone()).collect(),
+                Formula::And(inner) => {
+                    let mut all = vec![FormulaId::TRUE];
+                    for part in inner {
+                        let parts = &ways[&part];
+                        if all.len() * parts.len() > MOST_WAYS {
+                            return Ok(None);
+                        }
+                        let pairs =
+                            all.iter().flat_map(|&one| parts.iter().map(move |&two| [one, two]));
+                        let pairs: Vec<[FormulaId; 2]> = pairs.collect();
+                        all = pairs.into_iter().map(|pair| self.formulas.and(pair)).collect();
+                    }
+                    all
+                }
+                Formula::Constant(_) | Formula::Literal(..) => vec![part],
+            };
+            if made.len() > MOST_WAYS {
+                return Ok(None);
+            }
+            ways.insert(part, made);
+        }
+        Ok(ways.remove(&formula).filter(|ways| ways.as_slice() != [formula]))
+    }
+
+    /// Whether a formula speaks of lengths.
+    fn has_lengths(&self, formula: FormulaId) -> bool {
+        let atoms = self.formulas.atoms_of(formula);
+        atoms.into_iter().any(|(number, _)| matches!(self.atom(number), Atom::AtLeastCharacters(_)))
     }
 
     /// The language of a formula as an automaton, and bounds on the lengths of its texts that the matcher
