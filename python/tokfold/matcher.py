@@ -555,6 +555,13 @@ class Matcher(metaclass=Named):
             self._name_resume(error)
             raise
 
+    def _tokens_behind(self, begin: bytes) -> list[int] | None:
+        """The tokens that begin so and go on with bytes that may come next.
+
+        None where they are to be found one by one. Raises as :meth:`fill_bitmask`.
+        """
+        return self._core.tokens_behind(begin)
+
     def forced_tokens(
         self,
         encode: Callable[[str], Sequence[int]] | None = None,

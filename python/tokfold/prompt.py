@@ -24,7 +24,7 @@ import operator
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -154,6 +154,10 @@ class PromptMatcher:
             needed = _fewest(tokens, left, inner, range(begun[0], len(left) + 1), after)
             begun = [end for end in begun if needed[end] <= after]
         found = [i for end in begun for i in tokens.ids(left[:end])]
+        if after is None and isinstance(inner, _WalksTokens):
+            behind_left = inner._tokens_behind(left)
+            if behind_left is not None:
+                return found + [i for i in behind_left if i not in tokens.silent]
         for token, behind in _continued(tokens, left, inner):
             if after is None or _needed(behind, after) <= after:
                 found += tokens.ids(token)
@@ -282,6 +286,13 @@ class PromptMatcher:
 
     def __repr__(self) -> str:
         return f"<PromptMatcher before {self.left!r}, after {self.num_steps} steps>"
+
+
+@runtime_checkable
+class _WalksTokens(Protocol):
+    """A matcher that finds the tokens behind some bytes in one walk, under its limits."""
+
+    def _tokens_behind(self, begin: bytes) -> list[int] | None: ...
 
 
 class _Step(NamedTuple):

@@ -476,10 +476,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             self._has_warned = True
             stops = sorted({stop for stops in self._stops for stop in stops})
             warnings.warn(
-                f"all texts have ended, with one of the stop tokens {stops}, and generation goes "
-                "on without the grammar: the model's generation config has another eos_token_id. "
-                "Read the vocabulary with stop_token_ids=[...] of the model, or use "
-                "tokfold.transformers.processor(model, tokenizer, grammar)",
+                f"all texts have ended, with one of the stop tokens {stops}, and a further token "
+                "is asked for. Where the model's generation config has another eos_token_id, "
+                "generation goes on without the grammar: read the vocabulary with "
+                "stop_token_ids=[...] of the model, or use "
+                "tokfold.transformers.processor(model, tokenizer, grammar). Drafts of assisted "
+                'generation may reach behind the end: pass dead_rows="leave" there',
                 StopTokenWarning,
                 stacklevel=4,
             )

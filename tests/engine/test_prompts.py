@@ -319,3 +319,24 @@ def test_the_oracle() -> None:
     assert allowed(tokens, 3, 3, b"a", b"", [b"b"]) == [0, 2]
     assert allowed(tokens, 3, 3, b"a", b"ab", [b"b"]) == [3]
     assert list(itertools.chain(*[allowed(tokens, 3, 3, b"", b"", [])])) == []
+
+
+def test_the_mask_of_a_prompt_has_the_limits_of_a_mask() -> None:
+    """Hundreds of tokens begin with the space that the prompt ends with."""
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    words = [f" {a}{b}{c}".encode() for a in letters for b in letters for c in "aeiou"]
+    vocabulary = tokfold.Vocabulary([b"x", b" ", *words, b"</s>"], [2 + len(words)])
+    source = 'root ::= ([a-z] | "(" root ")")*'
+    free = tokfold.compile(source, vocabulary, classes="never", options=LOOSE)
+    healed = tokfold.Matcher(free).process_prompt([0, 1]).matcher
+    assert mask(healed) == list(range(1, 2 + len(words)))
+    narrow = tokfold.compile("root ::= [a-m]*", vocabulary, classes="never", options=LOOSE)
+    healed = tokfold.Matcher(narrow).process_prompt([0, 1]).matcher
+    inside = [2 + i for i, word in enumerate(words) if all(97 <= byte <= 109 for byte in word[1:])]
+    assert mask(healed) == [1, *inside]
+    limits = tokfold.Limits(max_mask_work=1)
+    bounded = tokfold.compile(source, vocabulary, classes="never", options=LOOSE, limits=limits)
+    healed = tokfold.Matcher(bounded).process_prompt([0, 1]).matcher
+    bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
+    with pytest.raises(tokfold.LimitExceededError, match="max_mask_work"):
+        healed.fill_bitmask(bitmask)

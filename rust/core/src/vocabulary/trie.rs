@@ -234,6 +234,17 @@ impl Trie {
         node == self.ids + 1
     }
 
+    /// The node behind some bytes, if entries begin with them.
+    pub fn node_of(&self, bytes: &[u8]) -> Option<u32> {
+        bytes.iter().try_fold(0, |node, &byte| {
+            let mut child = node + 1;
+            while child < self.end(node) && self.byte(child) != byte {
+                child = self.end(child);
+            }
+            (child < self.end(node)).then_some(child)
+        })
+    }
+
     /// The parent of each node; a root is its own.
     pub fn parents(&self) -> &[u32] {
         self.parents.get_or_init(|| parents_of(&self.nodes))

@@ -314,6 +314,22 @@ impl Matcher {
         Ok(PyBytes::new(py, &forced))
     }
 
+    /// The ids of the tokens that begin with bytes and go on with others that may come next; `None` where
+    /// that is to be found out token by token.
+    #[pyo3(signature = (begin, interrupt=None))]
+    fn tokens_behind(
+        &self,
+        py: Python<'_>,
+        begin: &[u8],
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Option<Vec<u32>>> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.tokens_behind(begin, interrupt))
+    }
+
     /// Allows so many tokens from the first step on, the stop token counted; of the last `prefer_end` none
     /// may take the text further from its end.
     #[pyo3(signature = (most, prefer_end=0, interrupt=None))]

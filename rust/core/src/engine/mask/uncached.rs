@@ -41,16 +41,7 @@ pub(in crate::engine) fn walk(
     bounds: StackWalkBounds<'_>,
     bits: &mut [i32],
 ) -> Result<u64, Halt> {
-    let mut walk = StackWalk {
-        network,
-        stepper: fresh(network),
-        max_bytes: bounds.max_bytes.max(LEAST_BYTES),
-        entered: 0,
-        left: bounds.work,
-        interrupt: bounds.interrupt,
-    };
-    walk.stepper.sets.meter.allow(walk.left, walk.interrupt);
-    let start = copy(sets, set, &mut walk.stepper.sets, &mut FxHashMap::default())?;
+    let (mut walk, start) = StackWalk::new(network, (sets, set), bounds)?;
     let mut path = vec![(trie.end(0), start)];
     walk.below(trie, 1..trie.end(0), &mut path, bits)?;
     if let Some(ids) = trie.ids() {
@@ -59,6 +50,22 @@ pub(in crate::engine) fn walk(
         walk.below(trie, ids + 1..trie.end(ids), &mut path, bits)?;
     }
     Ok(walk.entered)
+}
+
+/// The same for the entries below a node: what they have behind its bytes can follow.
+///
+/// # Errors
+/// Those of [`walk`].
+pub(in crate::engine) fn walk_below(
+    network: &Arc<Network>,
+    (trie, node): (&Trie, u32),
+    (sets, set): (&StackSets, SetId),
+    bounds: StackWalkBounds<'_>,
+    bits: &mut [i32],
+) -> Result<(), Halt> {
+    let (mut walk, start) = StackWalk::new(network, (sets, set), bounds)?;
+    let end = trie.end(node);
+    walk.below(trie, node + 1..end, &mut vec![(end, start)], bits)
 }
 
 fn fresh(network: &Arc<Network>) -> Stepper<Arc<Network>> {
@@ -77,7 +84,26 @@ struct StackWalk<'a> {
     interrupt: &'a Interrupt,
 }
 
-impl StackWalk<'_> {
+impl<'a> StackWalk<'a> {
+    /// At a set of stacks.
+    fn new(
+        network: &'a Arc<Network>,
+        (sets, set): (&StackSets, SetId),
+        bounds: StackWalkBounds<'a>,
+    ) -> Result<(Self, SetId), Halt> {
+        let mut walk = Self {
+            network,
+            stepper: fresh(network),
+            max_bytes: bounds.max_bytes.max(LEAST_BYTES),
+            entered: 0,
+            left: bounds.work,
+            interrupt: bounds.interrupt,
+        };
+        walk.stepper.sets.meter.allow(walk.left, walk.interrupt);
+        let start = copy(sets, set, &mut walk.stepper.sets, &mut FxHashMap::default())?;
+        Ok((walk, start))
+    }
+
     /// Walks some nodes; the path begins with the stacks before them, and has them at the end too.
     fn below(
         &mut self,

@@ -1,10 +1,11 @@
 //! Masks of a matcher: of its state, of many matchers; over tokens or classes.
 
 use crate::budget::Interrupt;
-use crate::engine::history::{Family, StacksApart, Stand};
+use crate::engine::history::{Family, StacksApart, Stand, View};
 use crate::engine::lock;
 use crate::engine::mask::row_scan::first_gap;
 use crate::engine::mask::rows::CachedMasks;
+use crate::engine::mask::uncached::{StackWalkBounds, walk_below};
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Result};
 use crate::mask::words;
@@ -90,7 +91,35 @@ impl Matcher {
         Ok(is_there.then(|| self.finish_row(&stops, row)))
     }
 
-    fn refuse_unready(&self, family: &Family) -> Result<()> {
+    /// The tokens that begin with bytes and go on with others that may come next, in one walk of the trie with
+    /// the stacks; `None` for a text on a chart, and beside unique items.
+    ///
+    /// # Errors
+    /// As for [`Self::fill`].
+    pub fn tokens_behind(&self, begin: &[u8], interrupt: &Interrupt) -> Result<Option<Vec<u32>>> {
+        let (engine, interrupt) = (&self.engine, &self.mask_interrupt(interrupt));
+        let family = lock::read(&self.family, interrupt)?;
+        self.refuse_unready(&family)?;
+        let view = family.stacks(family.step(self.at).stand);
+        let Some(View::Stacks(network, sets, set)) = view else { return Ok(None) };
+        if network.has_unique_items() {
+            return Ok(None);
+        }
+        let trie = engine.vocabulary.trie_of_bytes();
+        let Some(node) = trie.node_of(begin) else { return Ok(Some(Vec::new())) };
+        let bounds = StackWalkBounds {
+            work: engine.limits.max_mask_work,
+            max_bytes: engine.limits.max_memo_bytes,
+            interrupt,
+        };
+        let mut row = vec![0i32; words(engine.vocabulary.len())];
+        walk_below(network, (trie, node), (sets, set), bounds, &mut row)
+            .map_err(|halt| engine.stopped(halt.into(), interrupt))?;
+        let allows = |token: &u32| row[*token as usize >> 5] >> (token & 31) & 1 != 0;
+        Ok(Some((0..engine.vocabulary.len() as u32).filter(allows).collect()))
+    }
+
+    pub(super) fn refuse_unready(&self, family: &Family) -> Result<()> {
         self.refuse_ended(family)?;
         self.refuse_cancelled()
     }
