@@ -29,9 +29,9 @@ struct ItemBounds {
     distinct: Option<SchemaId>,
 }
 
-/// Of so many items are the bounds written out, where a union of arrays allows it.
+/// In a union of arrays, bounds of up to so many items are written out.
 const WRITTEN_OUT: u32 = 8;
-/// More states that count items are not counted but written out: each counts by itself.
+/// States of one array that count items. With more, the bounds are written out.
 const MAX_COUNTED: usize = 16;
 
 /// The items of arrays that satisfy a formula.
@@ -68,7 +68,7 @@ impl Converter<'_> {
         Ok(id)
     }
 
-    /// What a conjunction says that is of nothing else.
+    /// What a conjunction says, where it has bounds and conditions on items alone.
     fn item_bounds(&mut self, formula: FormulaId) -> Option<ItemBounds> {
         let (mut least, mut most) = (0, None::<u32>);
         let mut conditions = Vec::new();
@@ -170,8 +170,8 @@ impl Converter<'_> {
         Some(self.unsupported(self.place(schema), "uniqueItems", message))
     }
 
-    /// The items that follow, each of the same kind, where there are so many bounds ask for that they are
-    /// counted; `index` is behind all places with items of their own.
+    /// A state that counts the items that follow, where these are of one kind and their bounds are large;
+    /// `index` is behind all places with items of their own.
     fn counted_items(&mut self, formula: FormulaId, index: usize) -> Result<Option<ArrayState>> {
         let Some(bounds) = self.item_bounds(formula) else { return Ok(None) };
         let ItemBounds { least, most, conditions, distinct } = bounds;
@@ -200,7 +200,8 @@ impl Converter<'_> {
         Ok(ArrayAutomaton::States(states.unwrap_or_default()))
     }
 
-    /// What may follow, state by state; `None` where more states would count than `max_counted`, if any may.
+    /// The states of a formula; `None` where more of them would count items than `max_counted`. With 0, all
+    /// bounds are written out.
     fn states_within(
         &mut self,
         formula: FormulaId,

@@ -13,7 +13,7 @@ use crate::ids::ExprId;
 use crate::regular::{Dfa, ExcludedTexts, Spelling, encode_character};
 use rustc_hash::FxHashMap;
 
-/// Automata of so many states, times the characters of their bound, are written out beside a search.
+/// Beside a search, an automaton is written out whose states times the characters of its bound are no more.
 const WRITTEN_OUT: u64 = 64;
 /// Steps of a search that an automaton may call. With more it is written out.
 const MOST_STEPS: usize = 2_000;

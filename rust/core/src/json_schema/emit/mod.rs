@@ -113,6 +113,7 @@ struct Emitter<'c, 'a> {
     order: Vec<RuleKey>,
     bodies: Vec<Option<ExprId>>,
     sets: Vec<CharSet>,
+    set_numbers: FxHashMap<CharSet, u32>,
     /// How characters of these sets move the search for excluded texts, from each of its states.
     steps: SearchSteps,
     empty: ExprId,
@@ -147,6 +148,7 @@ impl<'a> Converter<'a> {
             order: Vec::new(),
             bodies: Vec::new(),
             sets: Vec::new(),
+            set_numbers: FxHashMap::default(),
             steps: SearchSteps::default(),
             empty,
             leaves_open: false,

@@ -240,11 +240,13 @@ impl Emitter<'_, '_> {
     }
 
     pub(super) fn set_number(&mut self, set: &CharSet) -> u32 {
-        let known = self.sets.iter().position(|known| known == set);
-        known.unwrap_or_else(|| {
-            self.sets.push(set.clone());
-            self.sets.len() - 1
-        }) as u32
+        if let Some(&known) = self.set_numbers.get(set) {
+            return known;
+        }
+        let number = self.sets.len() as u32;
+        self.sets.push(set.clone());
+        self.set_numbers.insert(set.clone(), number);
+        number
     }
 
     pub(super) fn encoded(&mut self, automaton: &Dfa, spelling: Spelling) -> Result<ExprId> {
