@@ -14,7 +14,7 @@ import tokfold
 from json_schema.styles import readings
 from json_schema.test_styles import VOCABULARY, accepts, language
 from json_schema.truth import Validators
-from strategies.engine import mask_of
+from strategies.engine import mask_beside_forks
 from strategies.profiles import CASES, LONG
 from tokfold import structural_tags
 
@@ -136,14 +136,10 @@ def test_masks_agree_with_accepts() -> None:
     core = language(schema, excludes=["</t>", "<<"]).grammar
     compiled = tokfold.compile(core, vocabulary)
     random = Random(3)
-    assert len(VOCABULARY) == 256
     for _ in range(6):
         matcher = tokfold.Matcher(compiled)
         while not matcher.is_terminated:
-            bits, _ = mask_of(matcher, len(tokens))
-            for token in range(len(tokens)):
-                fork = matcher.fork()
-                assert fork.accept_token(token) == bits[token], (matcher.text, tokens[token])
+            bits = mask_beside_forks(matcher, tokens)
             marks = [t for t in range(1, len(tokens)) if bits[t] and tokens[t][:1] in b"</ta"]
             some = [t for t in range(len(tokens)) if bits[t]]
             matcher.accept_token(random.choice(marks if marks and random.random() < 0.8 else some))
@@ -165,3 +161,26 @@ def test_tools_of_each_family_take_bounds(family: str) -> None:
     tag = structural_tags.for_model(family, [tool], tool_choice="required")
     compiled = tokfold.compile(tokfold.Grammar.from_structural_tag(tag), VOCABULARY)
     assert compiled._core.network_states < 20_000
+
+
+@pytest.mark.parametrize("seed", range(300 if LONG else 12))
+def test_names_of_members(seed: int) -> None:
+    """Names that a schema does not list, with bounds on their length."""
+    random = Random(f"excluded lengths, names {seed}")
+    names = {key: value for key, value in condition(random).items() if key != "type"}
+    schema = {"type": "object", "propertyNames": names, "additionalProperties": True}
+    markers = random.sample(MARKERS, random.randint(1, 2))
+    validators = Validators(schema)
+    try:
+        compiled = language(schema, excludes=markers)
+    except tokfold.errors.SchemaError:
+        CASES["excluded lengths: nothing is left"] += 1
+        return
+    for _ in range(80):
+        name = value(random)
+        verdict = validators.verdict({name: 1})
+        if verdict is not None:
+            inside = spelled(name, random, is_free=False)
+            expected = verdict and not any(marker in inside for marker in markers)
+            CASES["excluded lengths: compared as names"] += 1
+            assert accepts(compiled, f'{{"{inside}": 1}}') == expected, (names, markers, inside)

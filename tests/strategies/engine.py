@@ -180,6 +180,14 @@ def mask_of(matcher, size: int) -> tuple[list[bool], bool]:
     return read_row(bitmask[1], size), needs_apply
 
 
+def mask_beside_forks(matcher, tokens: Sequence[bytes]) -> list[bool]:
+    """The mask of a matcher, each bit of which is what a fork says that reads the token."""
+    bits, _ = mask_of(matcher, len(tokens))
+    for token in range(len(tokens)):
+        assert matcher.fork().accept_token(token) == bits[token], (matcher.text, tokens[token])
+    return bits
+
+
 def stand_of(matcher) -> object:
     """What says where a matcher stands: its state, where there is one."""
     if matcher.compiled.is_for_charts:
