@@ -316,7 +316,7 @@ class TestAdmit:
         compilers.append(compiler_of(admit=admit))
         done = threading.Event()
         threading.Thread(target=ask, daemon=True).start()
-        assert done.wait(20), "the request waits for itself"
+        assert done.wait(DEADLINE_S), "the request waits for itself"
         found = compilers[0].statistics()
         assert (found.running, found.queued, found.grammars, found.refused) == (0, 0, 0, 2)
 
