@@ -1,6 +1,6 @@
-//! Copies of automata in place of calls of them: the subset construction, without epsilon edges to write
-//! and to close over. Most states stay single ones, since most callees begin and go on with other letters
-//! than what stands beside their calls and behind them.
+//! Copies of automata in place of calls of them, by a subset construction that needs no epsilon edges.
+//! Most of its sets have one member: a callee mostly begins with other letters than the edges beside its
+//! call, and goes on with other letters than the edges behind it.
 
 use super::nfa::subset_work;
 use super::{Automaton, FIRST_CALL, Letter};
@@ -72,7 +72,7 @@ struct Splicing<'a> {
     copy_of: FxHashMap<(Letter, u32), u32>,
     /// The new number of each state of the caller, and of those of the copies.
     number_of: Vec<u32>,
-    /// The same for sets of several, in order.
+    /// The new number of each set of several places, which are in order.
     number_of_set: FxHashMap<Box<[Place]>, u32>,
     order: Vec<Made>,
     /// The edges of the state that is being written.
@@ -197,7 +197,7 @@ mod tests {
     use crate::limits::Limits;
     use proptest::prelude::*;
 
-    /// The same by epsilon edges: the obvious oracle.
+    /// The same language as an automaton with epsilon edges: the oracle.
     fn by_epsilon(caller: &Automaton, callees: &[(Letter, &Automaton)]) -> Nfa {
         let mut nfa = Nfa::default();
         nfa.embed_states(caller, true);

@@ -52,7 +52,8 @@ pub(in crate::engine) fn walk(
     Ok(walk.entered)
 }
 
-/// The same for the entries below a node: what they have behind its bytes can follow.
+/// Sets the bits of the entries below a node of a trie whose bytes behind those of the node can follow a
+/// set of stacks.
 ///
 /// # Errors
 /// Those of [`walk`].

@@ -5,7 +5,6 @@
 //! character that lead from one such state to another. So bounds are counted there too.
 
 use super::automaton::DraftAutomaton;
-use super::strings::MOST_COUNTED_SETS;
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{CharSet, Described, Expr};
@@ -15,6 +14,8 @@ use rustc_hash::FxHashMap;
 
 /// Beside a search, an automaton is written out whose states times the characters of its bound are no more.
 const WRITTEN_OUT: u64 = 64;
+/// Sets of characters that are rules of their own, in an automaton whose characters are counted.
+const MOST_COUNTED_SETS: usize = 512;
 /// Steps of a search that an automaton may call. With more it is written out.
 const MOST_STEPS: usize = 2_000;
 
@@ -44,14 +45,12 @@ impl Emitter<'_, '_> {
         is_free: bool,
     ) -> Result<ExprId> {
         let is_raw = matches!(key, RuleKey::RawCounted(_));
+        let spelling =
+            if is_raw { CharacterSpelling::Raw } else { CharacterSpelling::Json(is_free) };
         if is_raw || !self.options().excludes.is_empty() {
             let last = u64::from(max.unwrap_or(min));
             if automaton.num_states() as u64 * last <= WRITTEN_OUT {
-                return self.without_counting(
-                    automaton,
-                    (min, max),
-                    self.spelling(is_raw, is_free),
-                );
+                return self.without_counting(automaton, (min, max), spelling);
             }
         } else if let Some((set, least, most)) = automaton.uniform_lengths() {
             let body = self.character(&set, is_free);
@@ -66,10 +65,6 @@ impl Emitter<'_, '_> {
             true => self.choice(vec![self.empty, call]),
             false => call,
         })
-    }
-
-    fn spelling(&self, is_raw: bool, is_free: bool) -> CharacterSpelling {
-        if is_raw { CharacterSpelling::Raw } else { CharacterSpelling::Json(is_free) }
     }
 
     /// The automaton with its bounds written out.

@@ -54,7 +54,7 @@ enum RuleKey {
     String(FormulaId),
     /// What stands in a string whose characters are counted.
     Counted(FormulaId),
-    /// The same without quotation marks.
+    /// What stands in an element that is such a string.
     RawCounted(FormulaId),
     /// What stands in the name of a member whose characters are counted, for a class of an object.
     CountedNames(ObjectId, u32),

@@ -14,8 +14,6 @@ use rustc_hash::FxHashMap;
 
 /// Sets of characters that are rules of their own.
 const MOST_SETS: usize = 64;
-/// Sets of characters that are rules of their own, in an automaton whose characters are counted.
-pub(super) const MOST_COUNTED_SETS: usize = 512;
 
 impl Emitter<'_, '_> {
     pub(super) fn escapes(&self, is_free: bool) -> regular::JsonEscapes {

@@ -18,10 +18,10 @@ const LARGE_PATTERN: usize = 1_000;
 /// Automata of so many states with their lengths are written out.
 const FEW_STATES: u64 = 256;
 
-/// Alternatives of lengths are told apart where there are no more.
+/// The most alternatives of one string that count its characters each by itself.
 const MOST_WAYS: usize = 32;
 
-/// Among alternatives, so many characters are written out.
+/// Bounds of up to so many characters do not make alternatives count.
 const WRITTEN_OUT: u32 = 16;
 
 /// What a string is to be, in the form in which it is emitted best.
