@@ -61,16 +61,25 @@ def spelled(text: str, random: Random, *, is_free: bool) -> str:
     return out
 
 
+def compiled_without(
+    markers: list[str], schema: dict[str, Any], style: str = "json"
+) -> tokfold.CompiledGrammar | None:
+    """The grammar of a schema in which texts are excluded; None where no value is left."""
+    try:
+        return language(schema, style, excludes=markers)
+    except tokfold.errors.SchemaError:
+        CASES["excluded lengths: nothing is left"] += 1
+        return None
+
+
 @pytest.mark.parametrize("seed", range(1_500 if LONG else 50))
 def test_strings_of_json(seed: int) -> None:
     random = Random(f"excluded lengths {seed}")
     schema = condition(random)
     markers = random.sample(MARKERS, random.randint(1, 3))
     validators = Validators(schema)
-    try:
-        compiled = language(schema, excludes=markers)
-    except tokfold.errors.SchemaError:
-        CASES["excluded lengths: nothing is left"] += 1
+    compiled = compiled_without(markers, schema)
+    if compiled is None:
         return
     is_free = "pattern" not in schema
     for _ in range(120):
@@ -92,10 +101,8 @@ def test_strings_in_elements(seed: int) -> None:
     schema = {"type": "object", "properties": {"a": inner}, "required": ["a"]}
     markers = random.sample(MARKERS, random.randint(0, 2))
     validators = Validators(schema)
-    try:
-        compiled = language(schema, "qwen_xml", excludes=markers)
-    except tokfold.errors.SchemaError:
-        CASES["excluded lengths: nothing is left"] += 1
+    compiled = compiled_without(markers, schema, "qwen_xml")
+    if compiled is None:
         return
     for _ in range(60):
         text = value(random).replace("\n", "b")
@@ -171,10 +178,8 @@ def test_names_of_members(seed: int) -> None:
     schema = {"type": "object", "propertyNames": names, "additionalProperties": True}
     markers = random.sample(MARKERS, random.randint(1, 2))
     validators = Validators(schema)
-    try:
-        compiled = language(schema, excludes=markers)
-    except tokfold.errors.SchemaError:
-        CASES["excluded lengths: nothing is left"] += 1
+    compiled = compiled_without(markers, schema)
+    if compiled is None:
         return
     for _ in range(80):
         name = value(random)

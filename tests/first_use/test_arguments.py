@@ -1,0 +1,139 @@
+"""What a call is given that is something else: each error names what to pass."""
+
+from __future__ import annotations
+
+import pytest
+import tokfold
+from first_use.test_defaults import STOP, VOCABULARY, refused
+
+PLAIN = tokfold.compile('root ::= "a" "b"', VOCABULARY, classes="never")
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ({"type": "integer"}, "not dict: compiler.compile_json_schema(...) takes a JSON Schema"),
+        ({"type": "structural_tag"}, "compiler.compile_structural_tag(...) takes a structural tag"),
+        (None, "grammar must be a tokfold.Grammar or grammar text, not NoneType"),
+        (b'root ::= "a"', "not bytes: decode the text, data.decode()"),
+        (["a"], "not list: compiler.compile(...) takes a list of texts as choices"),
+    ],
+)
+def test_a_compiler_is_given_no_grammar(source, said) -> None:
+    compiler = tokfold.GrammarCompiler(VOCABULARY, classes="never", seed=False)
+    assert said in refused(compiler.compile_grammar, source)
+    error = compiler.submit("grammar", source).exception()
+    assert type(error) is tokfold.ArgumentTypeError
+    assert said in str(error)
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ("a", "data must be bytes, not str: pass a str to accept_string"),
+        (bytearray(b"a"), "not bytearray: pass bytes(data), which is a copy"),
+        (memoryview(b"a"), "not memoryview: pass bytes(data), which is a copy"),
+        (7, "data must be bytes, not int"),
+    ],
+)
+def test_a_matcher_is_given_no_bytes(data, said) -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    assert said in refused(matcher.accept_bytes, data)
+    assert matcher.text == b""
+
+
+@pytest.mark.parametrize("token", [len(VOCABULARY), -1, 10**12])
+def test_a_token_that_there_is_not(token) -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    said = f"token {token} is outside the vocabulary of 257 tokens: pass ids from 0 to 256"
+    assert refused(matcher.accept_token, token) == said
+    assert refused(matcher.accept_tokens, [token]) == said
+
+
+def test_bytes_are_no_state() -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    data = matcher.state.to_bytes()
+    said = refused(tokfold.Matcher.from_state, PLAIN, data)
+    assert "call MatcherState.from_bytes(data) first" in said
+    assert "not dict" in refused(tokfold.Matcher.from_state, PLAIN, {})
+    state = tokfold.MatcherState.from_bytes(data)
+    assert tokfold.Matcher.from_state(PLAIN, state).accept_string("ab")
+
+
+def test_texts_are_no_stop_tokens() -> None:
+    said = refused(tokfold.Matcher, PLAIN, stop_token_ids=["</s>"])
+    assert "vocabulary.token_bytes.index(b'</s>') finds it by its bytes" in said
+    assert VOCABULARY.token_bytes.index(b"</s>") == STOP
+    said = refused(tokfold.Matcher, PLAIN, stop_token_ids="</s>")
+    assert said == "stop_token_ids must be a list of token ids, not str"
+    said = refused(tokfold.Vocabulary, [b"a", b"</s>"], stop_token_ids=["</s>"])
+    assert "tokenizer.convert_tokens_to_ids('</s>') of transformers gives" in said
+
+
+def test_one_text_is_no_choice_of_texts() -> None:
+    assert "not one text: pass a list, ['yes']" in refused(tokfold.Grammar.choices, "yes")
+    assert "one is of the type int" in refused(tokfold.Grammar.choices, ["yes", 1])
+
+
+def test_one_tag_is_no_list_of_tags() -> None:
+    tags = [
+        {"type": "tag", "begin": f"<{name}>", "content": {"type": "any_text"}, "end": "</>"}
+        for name in "ab"
+    ]
+    format = {"type": "triggered_tags", "triggers": ["<"], "tags": tags}
+    grammar = tokfold.Grammar.from_structural_tag({"type": "structural_tag", "format": format})
+    said = refused(grammar.with_tags, removed="<a>")
+    assert said == (
+        "removed must be a list, not str: pass a list also for one text or id, removed=[...]"
+    )
+    assert "added must be a list, not dict" in refused(grammar.with_tags, tags[0])
+    grammar.with_tags(removed=["<a>"])
+
+
+def test_a_processor_is_given_a_schema() -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tokfold.transformers import GrammarLogitsProcessor
+
+    said = refused(GrammarLogitsProcessor, {"type": "object"})
+    assert said.endswith("not builtins.dict; tokfold.compile makes one")
+    assert "not builtins.str;" in refused(GrammarLogitsProcessor, 'root ::= "a"')
+
+
+def test_the_name_of_a_model_is_no_file(tmp_path, monkeypatch) -> None:
+    said = refused(tokfold.Vocabulary.from_file, "meta-llama/Llama-3-8B")
+    assert "from_file reads local paths only" in said
+    assert "Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained('meta-" in said
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "models" / "mine").mkdir(parents=True)
+    assert "found none of them" in refused(tokfold.Vocabulary.from_file, "models/mine")
+    assert "cannot be read" in refused(tokfold.Vocabulary.from_file, "models/tokenizer.json")
+
+
+def test_special_tokens_are_a_mapping(tmp_path) -> None:
+    said = refused(tokfold.Vocabulary.from_file, tmp_path, special_tokens=["<|end|>"])
+    assert said == 'special_tokens must be a mapping of text to id, {"<|end|>": 7}, not list'
+
+
+def test_a_cancelled_matcher_names_its_way_back() -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    matcher.cancel()
+    bitmask = tokfold.allocate_bitmask(2, len(VOCABULARY))
+    for call in (
+        lambda: matcher.accept_token(ord("a")),
+        lambda: matcher.accept_bytes(b"a"),
+        lambda: matcher.accept_string("a"),
+        lambda: matcher.accept_tokens([ord("a")]),
+        lambda: matcher.fill_bitmask(bitmask),
+        lambda: matcher.fill_bitmask_draft([ord("a")], bitmask),
+        lambda: matcher.forced_bytes(),
+    ):
+        said = refused(call)
+        assert said.startswith("another thread cancelled the call: cancel() of this matcher")
+        assert "resume()" in said
+    matcher.resume()
+    assert matcher.accept_string("ab")
+    interrupt = tokfold.Interrupt()
+    interrupt.cancel()
+    said = refused(tokfold.Matcher(PLAIN).accept_token, ord("a"), interrupt=interrupt)
+    assert said == "another thread cancelled the call"
