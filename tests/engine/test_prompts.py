@@ -340,3 +340,15 @@ def test_the_mask_of_a_prompt_has_the_limits_of_a_mask() -> None:
     bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
     with pytest.raises(tokfold.LimitExceededError, match="max_mask_work"):
         healed.fill_bitmask(bitmask)
+
+
+def test_the_mask_of_a_prompt_has_no_item_twice() -> None:
+    tokens = [b"x", b" ", b' "a"', b' "b"', b' "', *(bytes([i]) for i in range(33, 126)), b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, [len(tokens) - 1])
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    compiled = tokfold.compile(tokfold.Grammar.from_json_schema(schema), vocabulary)
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.accept_string('["a",')
+    healed = matcher.process_prompt([0, 1]).matcher
+    assert healed.left == b" "
+    assert [token for token in (2, 3, 4) if token in mask(healed)] == [3, 4]

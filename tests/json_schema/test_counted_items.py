@@ -154,3 +154,16 @@ def test_many_states_that_would_count_are_written_out() -> None:
         for at in {None, 0, length // 2, length - 1} if length else {None}:
             array = [3 if place == at else 1 for place in range(length)]
             assert found.accepts(json.dumps(array)) == validators.verdict(array), array
+
+
+def test_items_that_have_no_value() -> None:
+    """Behind the first item of one branch nothing can follow: each value would hold another."""
+    endless = {"type": "object", "properties": {"x": {"$ref": "#/$defs/e"}}, "required": ["x"]}
+    array = {"type": "array", "prefixItems": [{"type": "integer"}], "items": {"$ref": "#/$defs/e"}}
+    texts = {"type": "array", "items": {"type": "string"}, "maxItems": 20}
+    for least, is_taken in ((1, True), (2, False)):
+        branch = {**array, "minItems": least, "maxItems": 20}
+        found = language({"$defs": {"e": endless}, "anyOf": [branch, texts]})
+        assert found.accepts("[1]") is is_taken
+        assert not found.accepts("[1, {}]")
+        assert found.accepts('["a", "b"]')

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 import tokfold
 from json_schema.styles import readings
-from json_schema.test_styles import VOCABULARY, accepts, language
+from json_schema.test_styles import BYTES, VOCABULARY, accepts, language
 from json_schema.truth import Validators
-from strategies.engine import mask_beside_forks
+from strategies.engine import mask_beside_forks, mask_of
 from strategies.profiles import CASES, LONG
 from tokfold import structural_tags
 
@@ -23,20 +23,21 @@ LETTERS = ["a", "b", "<", "/", "t", ">", "é", "｜", '"', "\\", "\n", "c", "\U0
 
 
 def condition(random: Random) -> dict[str, Any]:
+    """A string whose bound is mostly too large to be written out."""
     out: dict[str, Any] = {"type": "string"}
     if random.random() < 0.5:
         out["pattern"] = random.choice(
             ["^[^b]*$", "^(a|</t|b)*$", "^[a-ct<>/]*$", "a$", "^(ab?)*c?$", "^.*<"]
         )
-    least = random.choice([0, 0, 1, 18, 22])
+    least = random.choice([0, 0, 1, 66, 69])
     out["minLength"] = least
     if random.random() < 0.85:
-        out["maxLength"] = random.choice([least + 1, 20, 24, 25])
+        out["maxLength"] = random.choice([least + 1, 68, 70, 72])
     return out
 
 
 def value(random: Random) -> str:
-    length = max(random.choice([0, 1, 2, 18, 20, 22, 24, 25]) + random.randint(-1, 1), 0)
+    length = max(random.choice([0, 1, 2, 20, 66, 68, 69, 70, 72]) + random.randint(-1, 1), 0)
     letters = random.choice(
         [LETTERS, ["a", "b", "c"], ["a"], ["a", "<", "/", "t", ">"], ["é", "<"]]
     )
@@ -106,6 +107,9 @@ def test_strings_in_elements(seed: int) -> None:
         return
     for _ in range(60):
         text = value(random).replace("\n", "b")
+        if random.random() < 0.2:
+            at = random.randrange(len(text) + 1)
+            text = text[:at] + "</parameter>" + text[at:]
         if "</parameter>" in text or any(marker in text for marker in markers):
             expected: bool | None = False
         else:
@@ -139,7 +143,7 @@ def test_masks_agree_with_accepts() -> None:
     """Bit by bit along texts that come near the bound, in the middle of what is excluded."""
     tokens = [b"</s>", *(bytes([i]) for i in range(256)), b"</", b"t>", b'<"', b"<<", b"a" * 9]
     vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[0])
-    schema = {"type": "string", "minLength": 3, "maxLength": 22}
+    schema = {"type": "string", "minLength": 3, "maxLength": 70}
     core = language(schema, excludes=["</t>", "<<"]).grammar
     compiled = tokfold.compile(core, vocabulary)
     random = Random(3)
@@ -151,6 +155,17 @@ def test_masks_agree_with_accepts() -> None:
             some = [t for t in range(len(tokens)) if bits[t]]
             matcher.accept_token(random.choice(marks if marks and random.random() < 0.8 else some))
             CASES["excluded lengths: masks"] += 1
+
+
+def test_a_beginning_that_only_an_excluded_text_completes_is_none() -> None:
+    schema = {"type": "string", "pattern": "^[a-c]*(</t>|c)$", "maxLength": 70}
+    for excludes, is_allowed in (([], True), (["</t>"], False)):
+        matcher = tokfold.Matcher(language(schema, excludes=excludes))
+        assert matcher.accept_string('"ab')
+        bits, _ = mask_of(matcher, len(BYTES))
+        assert bits[ord("c")]
+        assert bits[ord("<")] is is_allowed
+        assert matcher.accept_string("<") is is_allowed
 
 
 @pytest.mark.parametrize("family", structural_tags.families())

@@ -39,23 +39,6 @@ impl DraftAutomaton {
         self.parts.push((from, part, to));
     }
 
-    /// Drops the parts behind which there is no end; of parts alone.
-    pub(super) fn drop_dead_ends(&mut self) {
-        let mut back: Vec<Vec<u32>> = vec![Vec::new(); self.finals.len()];
-        self.parts.iter().for_each(|&(from, _, to)| back[to as usize].push(from));
-        let mut is_live = self.finals.clone();
-        let mut work: Vec<u32> =
-            (0..self.finals.len() as u32).filter(|&state| is_live[state as usize]).collect();
-        while let Some(state) = work.pop() {
-            for &from in &back[state as usize] {
-                if !std::mem::replace(&mut is_live[from as usize], true) {
-                    work.push(from);
-                }
-            }
-        }
-        self.parts.retain(|part| is_live[part.2 as usize]);
-    }
-
     pub(super) fn finish(mut self) -> Expr {
         self.parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
         self.parts.dedup();

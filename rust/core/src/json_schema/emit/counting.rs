@@ -155,7 +155,6 @@ impl Emitter<'_, '_> {
                 return Ok(None);
             }
         }
-        out.drop_dead_ends();
         Ok(Some(out))
     }
 
