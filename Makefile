@@ -139,9 +139,10 @@ types: $(HAS_TOOLS)
 stub: $(HAS_TESTS) $(HAS_EXTENSION)
 	$(PY) -m pytest tests/project/test_stub.py
 
+# By a thread: a test that waits for its own threads would swallow the exception of a signal.
 test-python: $(HAS_TESTS) $(HAS_EXTENSION) $(HAS_WHEEL)
-	TOKFOLD_WHEEL_DIR=$(abspath $(DIST)) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 --durations 10 -ra \
-		$(PYTEST_ARGS)
+	TOKFOLD_WHEEL_DIR=$(abspath $(DIST)) $(PY) -m pytest -n $(WORKERS) --dist worksteal --timeout 900 \
+		--timeout-method thread --durations 10 -ra $(PYTEST_ARGS)
 
 # Their requirements exclude each other, so each has an environment of its own.
 test-serving: $(HAS_WHEEL)
@@ -152,7 +153,8 @@ test-serving: $(HAS_WHEEL)
 			pytest-timeout || exit 1; \
 		$$python -m pip list 2>/dev/null \
 			| grep -E '^(sglang|tokfold|torch|transformers|vllm|xgrammar) '; \
-		$$python -m pytest -ra --timeout 900 $(PYTEST_ARGS) tests/serving/test_$$name.py || exit 1; \
+		$$python -m pytest -ra --timeout 900 --timeout-method thread $(PYTEST_ARGS) \
+			tests/serving/test_$$name.py || exit 1; \
 	done
 
 bench: $(HAS_TESTS) $(HAS_EXTENSION)

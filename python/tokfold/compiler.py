@@ -488,10 +488,16 @@ class GrammarCompiler(metaclass=Named):
         job.make = None
 
     def _begin(self, job: _Job) -> bool:
-        """Whether somebody still wants it; who does cannot cancel any more."""
+        """Whether somebody still wants it; who does cannot cancel any more.
+
+        Where nobody does, it is registered no more: who comes now makes a job of their own.
+        """
         with self._lock:
             job.clients = [c for c in job.clients if c.set_running_or_notify_cancel()]
-            if self._jobs.get(job.key) is not job or not (job.clients or job.callers):
+            if self._jobs.get(job.key) is not job:
+                return False
+            if not (job.clients or job.callers):
+                del self._jobs[job.key]
                 return False
             job.is_running = True
             job.thread = threading.get_ident()
@@ -510,8 +516,8 @@ class GrammarCompiler(metaclass=Named):
             if self._begin(job):
                 self._compile(job)
             else:
-                self._leave_unwanted(job)
                 self._queue.leave(job.ticket)
+                job.make = None
         except BaseException as error:
             self._fail(job, error)
 

@@ -210,6 +210,32 @@ class TestSubmit:
         assert not any("never" in text for text in gate.compiled)
         assert takes(compiler.compile_grammar('root ::= "never"'), "never")
 
+    def test_who_comes_while_a_cancelled_one_is_dropped(self):
+        """A caller between the look at who wants a job and its end waits for a job of their own."""
+        compiler = compiler_of()
+        begin, begun = compiler._begin, []
+        compiler._start = begun.append
+        compiler._forgo = lambda job, client: None  # the thread that cancels is slow
+        assert compiler.submit("grammar", 'root ::= "a"').cancel()
+        made: list[tokfold.CompiledGrammar] = []
+        late = threading.Thread(
+            target=lambda: made.append(compiler.compile_grammar('root ::= "a"')), daemon=True
+        )
+
+        def begin_slowly(job) -> bool:
+            is_wanted = begin(job)
+            compiler._begin = begin
+            late.start()
+            until(lambda: compiler.statistics().waits == 1 or not late.is_alive())
+            return is_wanted
+
+        compiler._begin = begin_slowly
+        compiler._run(begun[0])
+        late.join(DEADLINE_S)
+        assert takes(made[0], "a")
+        found = compiler.statistics()
+        assert (found.running, found.queued, found.misses, found.waits) == (0, 0, 1, 0)
+
     def test_equal_requests_in_the_background(self, gate):
         """More requests than threads, one of them in the caller's own: each of them ends."""
         compiler = compiler_of()
