@@ -66,7 +66,7 @@ from tokfold.errors import (  # noqa: E402
 from tokfold.limits import Limits  # noqa: E402
 from tokfold.matcher import Matcher  # noqa: E402
 from tokfold.torch import apply_token_bitmask_, plain  # noqa: E402
-from tokfold.torch.checks import DTYPES  # noqa: E402
+from tokfold.torch.checks import DTYPES, chosen_backend  # noqa: E402
 from tokfold.vocabulary import Vocabulary  # noqa: E402
 
 __all__ = ["GrammarLogitsProcessor", "processor"]
@@ -273,9 +273,8 @@ def _kept(ids: torch.Tensor) -> Ids:
     if ids.device.type != "cuda":
         copied: History = np.array(ids.cpu().numpy())
         return copied
-    there = ids.to("cpu", non_blocking=True)  # into pinned memory: one step of the bus
-    torch.cuda.current_stream(ids.device).synchronize()
-    found: History = there.numpy()
+    there = torch.empty(ids.shape, dtype=ids.dtype, pin_memory=True)  # one step of the bus
+    found: History = there.copy_(ids).numpy()
     return found
 
 
@@ -295,31 +294,32 @@ def _are_equal(ours: Ids, theirs: Ids) -> bool:
 
 
 class _Masks:
-    """Token masks on their way to the scores, in memory that a GPU reads without a copy in between.
+    """Token masks on their way to the scores.
 
     Attributes:
-        words: int32, a row for each mask; written between :meth:`wait` and :meth:`sent`.
+        words: int32, a row for each mask.
+        apply: the kernel for masks of all rows, if there is one: what it asks of its arguments
+            holds in each step, and is not checked again.
     """
 
     def __init__(self, rows: int, size: int, device: torch.device) -> None:
         is_cuda = device.type == "cuda"
         shape = (rows, -(-size // 32))
-        self._tensor = torch.full(shape, -1, dtype=torch.int32, pin_memory=is_cuda)
-        self.words: npt.NDArray[np.int32] = self._tensor.numpy()
-        self._left: Any = torch.cuda.Event() if is_cuda else None  # type: ignore[no-untyped-call]
+        self._here = torch.full(shape, -1, dtype=torch.int32, pin_memory=is_cuda)
+        self._there = self._here.to(device) if device.type != "cpu" else self._here
+        self.words: npt.NDArray[np.int32] = self._here.numpy()
+        self.apply: Any = None
+        if is_cuda and chosen_backend("auto", device) == "triton":
+            from tokfold.torch import kernels
 
-    def wait(self) -> None:
-        """Wait until what was sent last has left."""
-        if self._left is not None:
-            self._left.synchronize()
+            self.apply = kernels.apply_tokens
 
-    def sent(self, count: int, device: torch.device) -> torch.Tensor:
-        """The first masks, so many, on a device."""
-        masks = self._tensor if count == len(self._tensor) else self._tensor[:count]
-        masks = masks.to(device, non_blocking=True)
-        if self._left is not None:
-            self._left.record(torch.cuda.current_stream(device))
-        return masks
+    def sent(self, count: int) -> torch.Tensor:
+        """The first masks, so many, where the scores are. Waits until they are there."""
+        if count == self._here.shape[0]:
+            return self._there if self._there is self._here else self._there.copy_(self._here)
+        there = self._there[:count]
+        return there if self._there is self._here else there.copy_(self._here[:count])
 
 
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
@@ -628,16 +628,19 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         if not listed:
             self._open = []
             return scores
-        masks.wait()
         self._fill(masks.words, listed)
         self._open = [index for index in listed if rows[index].failure is None]
         # A mask for each that is listed, and for none of them where a row has just failed.
         if not ends and len(self._open) < len(listed):
             is_open = set(self._open)
             listed = [index if index in is_open else -1 for index in listed]
-        there = masks.sent(len(listed), scores.device)
-        is_all = len(listed) == len(scores) and listed == list(range(len(scores)))
+        there = masks.sent(len(listed))
+        count, width = scores.shape
+        is_all = len(listed) == count and listed == list(range(count))
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
+            if is_all and masks.apply is not None and scores.stride(0) >= width:
+                masks.apply(scores, there, self._vocab_size, None)
+                return scores
             places = None if is_all else listed
             return apply_token_bitmask_(scores, there, self._vocab_size, places)
         numbers = torch.tensor(listed, device=scores.device)

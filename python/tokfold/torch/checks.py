@@ -61,7 +61,7 @@ def check_logits(logits: torch.Tensor, num_tokens: int, device: torch.device) ->
         )
     if logits.stride(-1) != 1 and logits.shape[-1] > 1:
         raise ValueError("the entries of a row of logits must lie side by side: stride(-1) is 1")
-    if logits.ndim == 2 and len(logits) > 1 and logits.stride(0) < logits.shape[1]:
+    if logits.ndim == 2 and logits.shape[0] > 1 and logits.stride(0) < logits.shape[1]:
         raise ValueError("the rows of the logits share memory: clone() them first")
 
 

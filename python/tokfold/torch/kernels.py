@@ -94,7 +94,7 @@ def _launch(
     num_tokens: int,
     distinct: bool,
 ) -> None:
-    count = len(masks) if numbers is None else len(numbers)
+    count = (masks if numbers is None else numbers).shape[0]
     if count == 0 or logits.shape[1] == 0:
         return
     kind, masked = _BITS[logits.dtype]

@@ -88,7 +88,7 @@ def apply_class_bitmask_(
         fold._unfolder.apply(arrays[1], arrays[0], listed, MINUS_INFINITY[logits.dtype])
         return logits
     wide, masks = _two_dimensional(logits, class_bitmask)
-    on_device = rows_on_device(rows, len(masks), len(wide), fold.device)
+    on_device = rows_on_device(rows, masks.shape[0], wide.shape[0], fold.device)
     if chosen == "triton":
         from tokfold.torch import kernels
 
@@ -141,7 +141,7 @@ def apply_token_bitmask_(
         _core.apply_bitmask(arrays[1], arrays[0], vocab_size, listed, masked)
         return logits
     wide, masks = _two_dimensional(logits, bitmask)
-    on_device = rows_on_device(rows, len(masks), len(wide), logits.device)
+    on_device = rows_on_device(rows, masks.shape[0], wide.shape[0], logits.device)
     if chosen == "triton":
         from tokfold.torch import kernels
 

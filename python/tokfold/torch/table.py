@@ -82,6 +82,12 @@ class MaskTable:
         ]
         self._device = [torch.zeros(size, dtype=torch.int32, device=device) for _ in range(RING)]
         self._sent: list[Any] = [None] * RING
+        self._copies: Any = None
+        self._applied: Any = None
+        if self._is_cuda:
+            self._copies = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            # Zeros are there before anything is written over them.
+            self._applied = torch.cuda.current_stream(device).record_event()
         self._turn = 0
         self._places: OrderedDict[bytes, int] = OrderedDict()
         self._counts = {"rows": 0, "hits": 0, "bytes_sent": 0, "evicted": 0}
@@ -146,6 +152,8 @@ class MaskTable:
             self._launch(chosen, wide, sent.masks, None, sent.rows, distinct)
         else:
             self._launch(chosen, wide, self._table, sent.numbers, sent.rows, distinct)
+        if self._is_cuda:
+            self._applied = torch.cuda.current_stream(fold.device).record_event()
         self._counts["rows"] += len(masks)
         return logits
 
@@ -226,11 +234,7 @@ class MaskTable:
         else:
             words = put(masks[[row for row, _ in new]]) if new else slice(0, 0)
         device = self._device[turn]
-        device[:at].copy_(self._host[turn][:at], non_blocking=True)
-        if self._is_cuda:
-            event = torch.cuda.Event()  # type: ignore[no-untyped-call]
-            event.record()
-            self._sent[turn] = event
+        self._copy(turn, device[:at], self._host[turn][:at])
         self._counts["bytes_sent"] += 4 * at
         return _Sent(
             None if own is None else device[own],
@@ -238,6 +242,28 @@ class MaskTable:
             device[places] if places is not None else device[:0],
             device[words].view(-1, self.fold.num_words),
         )
+
+    def _copy(self, turn: int, to: torch.Tensor, host: torch.Tensor) -> None:
+        """Begin a copy to the device.
+
+        While the stream is at work, with the model whose logits these masks are for, the copy goes
+        by a stream beside it: it is there when the logits are.
+        """
+        if not self._is_cuda:
+            to.copy_(host)
+            return
+        event = torch.cuda.Event()  # type: ignore[no-untyped-call]
+        stream = torch.cuda.current_stream(self.fold.device)
+        if torch.cuda.is_current_stream_capturing() or stream.query():
+            to.copy_(host, non_blocking=True)
+            event.record(stream)
+        else:
+            self._copies.wait_event(self._applied)  # what was applied before reads the buffers
+            with torch.cuda.stream(self._copies):
+                to.copy_(host, non_blocking=True)
+            event.record(self._copies)
+            stream.wait_event(event)
+        self._sent[turn] = event
 
     def _launch(
         self,
