@@ -351,6 +351,40 @@ def test_stress(classes):
     assert found.pool["evicted"] > 0
 
 
+def test_cancelled_requests_leave_nobody_waiting():
+    """Few texts, most of them asked for by several at once, and dropped by as many."""
+    compiler = compiler_of(classes="never", max_grammars=2)
+    done: list[int] = []
+
+    def work(number: int) -> None:
+        random = Random(number)
+        for _ in range(400 if not LONG else 4_000):
+            text, kind = random.choice(Stress.TEXTS[:4]), random.randrange(4)
+            if kind < 2:
+                future = compiler.submit("grammar", text)
+                if random.random() >= 0.7 or not future.cancel():
+                    future.result(DEADLINE_S)
+            elif kind == 2:
+                compiler.clear_cache()
+            else:
+                compiler.compile_grammar(text)
+        done.append(number)
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        threads = [threading.Thread(target=work, args=(n,), daemon=True) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+    finally:
+        sys.setswitchinterval(interval)
+    assert sorted(done) == list(range(6))
+    found = compiler.statistics()
+    assert (found.running, found.queued) == (0, 0)
+
+
 def test_the_stress_has_teeth():
     """A compiler that gives the wrong grammar now and then is found out."""
     stress = Stress()
