@@ -7,6 +7,7 @@ use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use rustc_hash::FxHashMap;
+use std::rc::Rc;
 
 /// What is left of an array.
 #[derive(Clone, Debug, Default)]
@@ -47,6 +48,8 @@ pub(super) enum ArrayAutomaton {
     Unique { schema: SchemaId, inner: ArrayId, items: UniqueItems },
     /// Whatever follows from each state.
     States(Vec<ArrayState>),
+    /// What one of some says, none of which is a choice of others.
+    Either(Rc<[ArrayId]>),
 }
 
 impl Converter<'_> {
@@ -55,11 +58,12 @@ impl Converter<'_> {
         if let Some(&known) = self.array_numbers.get(&formula) {
             return Ok(known);
         }
-        let automaton = match self.unique_array(formula)? {
+        let positive = self.without_repeated(formula)?;
+        let automaton = match self.unique_array(positive)? {
             Some(unique) => unique,
-            None => match self.plain_array(formula)? {
+            None => match self.plain_array(positive)? {
                 Some(plain) => plain,
-                None => self.array_states(formula)?,
+                None => self.array_states(positive)?,
             },
         };
         let id = ArrayId::from(self.arrays.len());
@@ -193,11 +197,15 @@ impl Converter<'_> {
         if let Some(error) = self.too_many_sets(formula) {
             return Err(error);
         }
+        Ok(ArrayAutomaton::States(self.states_of(formula)?))
+    }
+
+    /// The states of a formula, whatever it asks for.
+    pub(super) fn states_of(&mut self, formula: FormulaId) -> Result<Vec<ArrayState>> {
         if let Some(states) = self.states_within(formula, MAX_COUNTED)? {
-            return Ok(ArrayAutomaton::States(states));
+            return Ok(states);
         }
-        let states = self.states_within(formula, 0)?;
-        Ok(ArrayAutomaton::States(states.unwrap_or_default()))
+        Ok(self.states_within(formula, 0)?.unwrap_or_default())
     }
 
     /// The states of a formula; `None` where more of them would count items than `max_counted`. With 0, all

@@ -108,6 +108,8 @@ pub(super) struct Converter<'a> {
     pub(super) overlaps: FxHashMap<(SchemaId, Type), Rc<Overlaps>>,
     pub(super) arrays: Vec<ArrayAutomaton>,
     pub(super) array_numbers: FxHashMap<FormulaId, ArrayId>,
+    /// Formulas of arrays that ask for a repeated item, and what says the same without.
+    pub(super) positive_arrays: FxHashMap<FormulaId, FormulaId>,
     /// Whether some document has a dynamic reference.
     pub(super) has_dynamic: bool,
     /// Whether some document asks for what is not evaluated.
@@ -174,6 +176,7 @@ impl<'a> Converter<'a> {
             overlaps: FxHashMap::default(),
             arrays: Vec::new(),
             array_numbers: FxHashMap::default(),
+            positive_arrays: FxHashMap::default(),
             has_dynamic: true,
             has_unevaluated: true,
             open: FxHashSet::default(),

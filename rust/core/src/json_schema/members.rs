@@ -1,17 +1,15 @@
-//! Keywords that speak of members, items, characters and numbers, as atoms. By which names an object closes is
+//! Keywords that speak of members, items and numbers, as atoms. By which names an object closes is
 //! decided in [`alternatives`](super::alternatives).
 
 use super::alternatives::Choice;
-use super::atoms::{Atom, Branch, DecimalId, LanguageId, SchemaId, SchemaKey, ScopeId, Type};
-use super::converter::{Converter, StringLanguage};
+use super::atoms::{Atom, Branch, DecimalId, SchemaId, SchemaKey, ScopeId, Type};
+use super::converter::Converter;
 use super::decimal::Decimal;
-use super::formats::{Format, format};
 use super::formula::FormulaId;
 use super::keywords::Dependency;
 use super::reading::Applied;
 use super::value::{JsonNode, JsonNodeId};
-use crate::error::{Error, Result, SchemaFault};
-use crate::regular::pattern::{PatternDialect, PatternFault, parse};
+use crate::error::{Error, Result};
 use std::rc::Rc;
 
 /// Required names of which each has an atom of its own.
@@ -19,17 +17,6 @@ const MANY_REQUIRED: usize = 16;
 
 /// Items that `contains` counts.
 const MOST_CONTAINED: u32 = 512;
-
-/// Patterns of so many texts, with automata of so many states, are lists of texts.
-const FEW_TEXTS: usize = 64;
-const FEW_STATES: usize = 1_000;
-
-/// Whether a pattern looks as if it had few texts: it is whole, and nothing in it repeats.
-fn is_plain_text(pattern: &str) -> bool {
-    pattern.starts_with('^')
-        && pattern.ends_with('$')
-        && !pattern.contains(['*', '+', '{', '[', '.'])
-}
 
 /// `uniqueItems` is said by states for sets of used values where there are at most so many values, and
 /// up to a greater number by one set that is kept while items are read.
@@ -365,104 +352,6 @@ impl Converter<'_> {
             out.extend([true, false].map(|truth| self.schema_keys.intern(SchemaKey::Truth(truth))));
         }
         Ok(Some(out.into()))
-    }
-
-    pub(super) fn string_atoms(
-        &mut self,
-        node: JsonNodeId,
-        parts: &mut Vec<FormulaId>,
-    ) -> Result<()> {
-        let schemas = self.schemas;
-        if let Some(least) = schemas.count(node, "minLength")? {
-            parts.push(self.at_least(Atom::AtLeastCharacters, least));
-        }
-        if let Some(most) = schemas.count(node, "maxLength")? {
-            parts.push(self.at_most(Atom::AtLeastCharacters, most));
-        }
-        if let Some(pattern) = schemas.text(node, "pattern")? {
-            let language = self.pattern(node, "pattern", pattern)?;
-            let few = if is_plain_text(pattern) { self.few_texts(language)? } else { None };
-            parts.push(match few {
-                Some(texts) => self.one_of_texts(texts),
-                None => self.formulas.literal(Atom::Language(language)),
-            });
-        }
-        if self.options.assert_formats
-            && let Some(name) = schemas.text(node, "format")?
-        {
-            if let Some(pattern) = self.options.pattern_of_format(name) {
-                let language = self.language(node, "format", name, Some(pattern.clone()), None);
-                parts.push(self.formulas.literal(Atom::Language(language)));
-                return Ok(());
-            }
-            match format(name, &self.bounds)? {
-                Format::Annotation => {} // see the notes
-                Format::ContextFree(_) => {
-                    self.expression = Some(node);
-                    parts.push(self.formulas.literal(Atom::RegularExpression));
-                }
-                Format::Regular(automaton) => {
-                    let language = self.language(node, "format", name, None, Some(automaton));
-                    parts.push(self.formulas.literal(Atom::Language(language)));
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The texts of a pattern, where they are few: conditions on texts are told apart at once, those on
-    /// languages in pairs.
-    fn few_texts(&mut self, language: LanguageId) -> Result<Option<Vec<Box<str>>>> {
-        let automaton = match self.automaton_within(language, FEW_STATES) {
-            Ok(automaton) => automaton,
-            Err(Error::LimitInSchema { .. }) => return Ok(None),
-            Err(other) => return Err(other),
-        };
-        let texts = automaton.strings(FEW_TEXTS);
-        Ok(texts.map(|texts| texts.into_iter().map(String::into_boxed_str).collect()))
-    }
-
-    /// The language of a pattern.
-    pub(super) fn pattern(
-        &mut self,
-        node: JsonNodeId,
-        keyword: &'static str,
-        text: &str,
-    ) -> Result<LanguageId> {
-        if let Some(&known) = self.language_numbers.get(&(keyword, text.into())) {
-            return Ok(known);
-        }
-        let pattern = parse(text, PatternDialect::Ecma, "").map_err(|error| {
-            let kind = match error.kind {
-                PatternFault::Syntax => SchemaFault::Invalid,
-                PatternFault::Unsupported => SchemaFault::Unsupported,
-            };
-            let message = format!(
-                "the pattern {text:?}, column {}: {}: {}",
-                error.column, error.construct, error.message
-            );
-            self.fault(kind, node, keyword, message)
-        })?;
-        self.spend(text.len())?;
-        Ok(self.language(node, keyword, text, Some(pattern), None))
-    }
-
-    fn language(
-        &mut self,
-        node: JsonNodeId,
-        keyword: &'static str,
-        text: &str,
-        pattern: Option<crate::regular::pattern::Pattern>,
-        automaton: Option<crate::regular::Dfa>,
-    ) -> LanguageId {
-        let key = (keyword, text.into());
-        if let Some(&known) = self.language_numbers.get(&key) {
-            return known;
-        }
-        let id = LanguageId::from(self.languages.len());
-        self.languages.push(StringLanguage { node, keyword, pattern, automaton });
-        self.language_numbers.insert(key, id);
-        id
     }
 
     pub(super) fn number_atoms(

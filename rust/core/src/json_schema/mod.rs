@@ -14,8 +14,8 @@
 //!   [`keywords`]: what a schema says, and where its references lead
 //! - [`numbers`], [`formats`]: regular languages of numbers, and of strings under `format`
 //! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of
-//! - `converter`: what is kept once; `reading`, `constants`, `members`, `one_of`: from schemas to formulas; `scalars`:
-//!   formulas of strings and numbers as automata
+//! - `converter`: what is kept once; `reading`, `constants`, `members`, `characters`, `one_of`: from schemas to
+//!   formulas; `scalars`: formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
 //!   names; `alternatives`: branches of unions, each with an order of its own, and by which names an object
 //!   closes
@@ -27,6 +27,7 @@
 mod alternatives;
 mod arrays;
 mod atoms;
+mod characters;
 mod constants;
 mod converter;
 pub mod decimal;

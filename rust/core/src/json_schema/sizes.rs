@@ -103,6 +103,10 @@ impl Sizes {
             }
             ArrayAutomaton::Distinct { .. } => 1,
             ArrayAutomaton::Unique { .. } => 0,
+            ArrayAutomaton::Either(arrays) => {
+                let sizes = arrays.iter().map(|&array| self.of_array(array, converter, values));
+                sizes.max().unwrap_or(0)
+            }
         }
     }
 

@@ -7,8 +7,10 @@
 //! place has infinitely many values, or all places have the same, and there are at least as many as
 //! `minItems` asks for.
 //!
-//! File: `counting` (how many texts and numbers an automaton has).
+//! Files: `alternatives` (arrays of which some ask for unique items), `counting` (how many texts and numbers
+//! an automaton has).
 
+mod alternatives;
 mod counting;
 
 pub(super) use counting::numbers_of;
@@ -22,6 +24,7 @@ use super::sizes::Sizes;
 use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
+use alternatives::{MOST_WAYS, ends_within};
 use counting::{
     has_endless_numbers, has_endless_strings, has_whole_numbers, numbers_end_soon, strings_end_soon,
 };
@@ -43,9 +46,19 @@ impl Converter<'_> {
     /// The automaton of a formula that asks for unique items.
     pub(super) fn unique_array(&mut self, formula: FormulaId) -> Result<Option<ArrayAutomaton>> {
         let Some(schema) = self.asks_for_unique(formula) else {
-            return self.unique_of_listed(formula);
+            let listed = self.unique_of_listed(formula)?;
+            return match listed {
+                Some(listed) => Ok(Some(listed)),
+                None => self.alternatives_of_unique(formula),
+            };
         };
         let known = self.unique_of_any(formula, schema);
+        // What cannot be one array may be a choice of several.
+        if let Err(Error::Schema { .. }) = &known
+            && let Some(either) = self.alternatives_of_unique(formula)?
+        {
+            return Ok(Some(either));
+        }
         if let Some(automaton) = self.unless_lossy(known, schema)? {
             return Ok(Some(automaton));
         }
@@ -62,27 +75,15 @@ impl Converter<'_> {
 
     /// The automaton of a formula that asks for unique items, which no list bounds.
     fn unique_of_any(&mut self, formula: FormulaId, schema: SchemaId) -> Result<ArrayAutomaton> {
-        let mut atoms = self.formulas.atoms_of(formula).into_iter();
-        if atoms.any(|(atom, sign)| !sign && matches!(self.atom(atom), Atom::Unique(_))) {
-            return Err(self.repeated_items(schema));
+        let is_unique = |atom: &Atom| matches!(atom, Atom::Unique(_));
+        if self.supposing(formula, false, is_unique)? != FormulaId::FALSE {
+            let message = format!(
+                "more than {MOST_WAYS} alternatives of the array ask for unique items or do not, each \
+                 with conditions of its own; write fewer, or the keyword beside them"
+            );
+            return Err(self.refused(schema, &message));
         }
-        let (mut others, mut asks) = (Vec::new(), false);
-        for part in self.formulas.conjuncts(formula) {
-            match *self.formulas.get(part) {
-                Formula::Literal(number, true) if matches!(self.atom(number), Atom::Unique(_)) => {
-                    asks = true;
-                }
-                _ => others.push(part),
-            }
-        }
-        let others = self.formulas.and(others);
-        if !asks || self.asks_for_unique(others).is_some() {
-            return Err(self.refused(
-                schema,
-                "the keyword holds in some alternatives of the array and not in others, so that what \
-                 was read decides whether an item may be repeated; write it beside them",
-            ));
-        }
+        let others = self.supposing(formula, true, is_unique)?;
         let inner = self.array(others)?;
         if let ArrayAutomaton::Plain { most: Some(0 | 1), .. } = self.arrays[usize::from(inner)] {
             return Ok(self.arrays[usize::from(inner)].clone());
@@ -163,7 +164,7 @@ impl Converter<'_> {
         for &value in &values {
             out.ends_soon = out.ends_soon && self.values_end_soon(value)?;
         }
-        match self.suffices(&values, least, out, is_exact, schema)? {
+        match self.suffices((inner, &values), least, out, is_exact, schema)? {
             true => Ok(Some(out)),
             false => Ok(None),
         }
@@ -204,7 +205,7 @@ impl Converter<'_> {
     /// values than an array must have.
     fn suffices(
         &self,
-        values: &[ValueId],
+        (inner, values): (ArrayId, &[ValueId]),
         least: u32,
         items: UniqueItems,
         is_exact: bool,
@@ -216,6 +217,18 @@ impl Converter<'_> {
                 "items at different places have conditions of their own, and those at some place have \
                  finitely many values, which others could take; give all items one schema",
             ));
+        }
+        if let ArrayAutomaton::States(states) = &self.arrays[usize::from(inner)]
+            && items.least < u32::MAX
+        {
+            self.spend(states.len())?;
+            if !ends_within(states, items.least) {
+                return Err(self.refused(
+                    schema,
+                    "other keywords ask for items, and it cannot be shown that there are as many \
+                     different ones; remove these keywords, or allow more values",
+                ));
+            }
         }
         if least > items.least.max(1) {
             if is_exact {
@@ -240,7 +253,9 @@ impl Converter<'_> {
                 let items = states.iter().flat_map(|state| &state.items).map(|item| item.0);
                 (items.collect(), 0)
             }
-            ArrayAutomaton::Unique { .. } | ArrayAutomaton::Distinct { .. } => {
+            ArrayAutomaton::Unique { .. }
+            | ArrayAutomaton::Distinct { .. }
+            | ArrayAutomaton::Either(_) => {
                 return Err(self.refused(schema, "the keyword stands beside itself; write it once"));
             }
         };
@@ -266,8 +281,10 @@ impl Converter<'_> {
     /// Completes what is known of arrays whose unique items may be arrays and objects, when all values are
     /// known.
     pub(super) fn settle_unique_items(&mut self, values: &ReachedValues) -> Result<()> {
+        self.check_alternatives(values)?;
+        let arrays = values.all.values().filter_map(|value| value.array);
         let mut arrays: Vec<ArrayId> =
-            values.all.values().filter_map(|value| value.array).collect();
+            arrays.flat_map(|array| self.alternatives_of_array(array)).collect();
         arrays.sort_unstable();
         arrays.dedup();
         let is_nested = |array: &ArrayId| {
@@ -289,7 +306,7 @@ impl Converter<'_> {
             let fewest = held.iter().map(|&value| sizes.of_value(value)).min().unwrap_or(0);
             let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
             let items = UniqueItems { least: fewest, whole_numbers, ..items };
-            let known = self.suffices(&held, least, items, false, schema);
+            let known = self.suffices((inner, &held), least, items, false, schema);
             self.arrays[usize::from(array)] = match self.unless_lossy(known, schema)? {
                 Some(_) => ArrayAutomaton::Unique { schema, inner, items },
                 None => self.arrays[usize::from(inner)].clone(),

@@ -133,6 +133,9 @@ impl Converter<'_> {
         let is_impossible = |value: &ValueId| !values.productive.contains(value);
         match self.array_of(ArrayId::from(array)) {
             ArrayAutomaton::Unique { .. } => None,
+            ArrayAutomaton::Either(arrays) => {
+                arrays.iter().find_map(|&array| self.impossible_item(usize::from(array), values))
+            }
             ArrayAutomaton::Plain { prefix, rest, least, .. } => {
                 let first = prefix.iter().take(*least as usize).copied();
                 first.chain(*rest).find(is_impossible)

@@ -66,17 +66,20 @@ impl Converter<'_> {
                 let states = &self.objects[usize::from(object)].states;
                 states.iter().flat_map(|state| &state.members).for_each(|edge| enter(edge.value));
             }
-            match value.array.map(|array| self.array_of(array)) {
-                Some(ArrayAutomaton::Plain { prefix, rest, .. }) => {
-                    prefix.iter().chain(rest).copied().for_each(enter);
+            let arrays = value.array.map(|array| self.alternatives_of_array(array));
+            for array in arrays.into_iter().flatten() {
+                match self.array_of(array) {
+                    ArrayAutomaton::Plain { prefix, rest, .. } => {
+                        prefix.iter().chain(rest).copied().for_each(&mut enter);
+                    }
+                    ArrayAutomaton::Distinct { items, .. } => {
+                        items.iter().copied().for_each(&mut enter);
+                    }
+                    ArrayAutomaton::States(states) => {
+                        states.iter().flat_map(|state| &state.items).for_each(|item| enter(item.0));
+                    }
+                    ArrayAutomaton::Unique { .. } | ArrayAutomaton::Either(_) => {}
                 }
-                Some(ArrayAutomaton::Distinct { items, .. }) => {
-                    items.iter().copied().for_each(enter);
-                }
-                Some(ArrayAutomaton::States(states)) => {
-                    states.iter().flat_map(|state| &state.items).for_each(|item| enter(item.0));
-                }
-                Some(ArrayAutomaton::Unique { .. }) | None => {}
             }
             out.all.insert(id, value);
             out.order.push(id);
@@ -178,9 +181,11 @@ impl Converter<'_> {
                 self.bounds.budget.spend(live.len())?;
                 out.object_states.insert(object, live);
             }
-            if let Some(array) = value.array
-                && !out.array_states.contains_key(&array)
-            {
+            let arrays = value.array.map(|array| self.alternatives_of_array(array));
+            for array in arrays.into_iter().flatten() {
+                if out.array_states.contains_key(&array) {
+                    continue;
+                }
                 let live = self.live_items(array, out);
                 self.bounds.budget.spend(live.len())?;
                 if let ArrayAutomaton::Unique { inner, .. } = self.arrays[usize::from(array)] {
@@ -200,7 +205,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn array_is_productive(&self, array: ArrayId, out: &ReachedValues) -> bool {
+    pub(super) fn array_is_productive(&self, array: ArrayId, out: &ReachedValues) -> bool {
         let is_productive = |value: &ValueId| out.productive.contains(value);
         match self.array_of(array) {
             ArrayAutomaton::Unique { .. } => false, // what one refers to is another
@@ -215,6 +220,9 @@ impl Converter<'_> {
                 count >= *least as usize && most.is_none_or(|most| least <= &most)
             }
             ArrayAutomaton::States(_) => self.live_items(array, out)[0],
+            ArrayAutomaton::Either(arrays) => {
+                arrays.iter().any(|&array| self.array_is_productive(array, out))
+            }
         }
     }
 

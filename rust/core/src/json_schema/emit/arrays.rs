@@ -47,7 +47,25 @@ impl Emitter<'_, '_> {
             }
             ArrayAutomaton::Unique { items, .. } => self.unique_items(id, items, level),
             ArrayAutomaton::States(_) => self.array_states(id, level),
+            ArrayAutomaton::Either(arrays) => {
+                Ok(self.one_of_arrays(&arrays, |array| RuleKey::Array(array, level)))
+            }
         }
+    }
+
+    /// One of some arrays: those that some text has.
+    pub(super) fn one_of_arrays(
+        &mut self,
+        arrays: &[ArrayId],
+        key: impl Fn(ArrayId) -> RuleKey,
+    ) -> ExprId {
+        let mut calls = Vec::with_capacity(arrays.len());
+        for &array in arrays {
+            if self.converter.array_is_productive(array, &self.values) {
+                calls.push(self.call(key(array)));
+            }
+        }
+        self.choice(calls)
     }
 
     /// An array no two of whose items are equal: a frame beneath its items says so.

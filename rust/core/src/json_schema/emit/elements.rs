@@ -123,12 +123,17 @@ impl Emitter<'_, '_> {
 
     /// The items of an array.
     pub(super) fn items(&mut self, id: ArrayId) -> Result<ExprId> {
+        let automaton = self.converter.arrays[usize::from(id)].clone();
+        if let ArrayAutomaton::Either(arrays) = &automaton {
+            return Ok(self.one_of_arrays(arrays, RuleKey::Items));
+        }
         let space = self.call(RuleKey::Whitespace);
         let mut out = DraftAutomaton::default();
         let start = out.state();
         let mut at = out.state();
         out.part(start, space, at);
-        match self.converter.arrays[usize::from(id)].clone() {
+        match automaton {
+            ArrayAutomaton::Either(_) => {}
             ArrayAutomaton::Plain { prefix, rest, least, most } => {
                 let listed = (prefix.len() as u32).min(most.unwrap_or(u32::MAX));
                 for (count, &value) in (0..listed).zip(&prefix) {

@@ -51,7 +51,11 @@ impl Emitter<'_, '_> {
             | RuleKey::RawNames(object, _)
             | RuleKey::Close(object, ..) => order.find(|id| value(id).object == Some(object)),
             RuleKey::Array(array, _) | RuleKey::Unclosed(array, _) | RuleKey::Items(array) => {
-                order.find(|id| value(id).array == Some(array))
+                let of = |array| self.converter.alternatives_of_array(array);
+                order.find(|id| {
+                    let arrays = value(id).array;
+                    arrays == Some(array) || arrays.is_some_and(|all| of(all).contains(&array))
+                })
             }
             RuleKey::String(formula)
             | RuleKey::Raw(formula)
@@ -81,7 +85,10 @@ impl Emitter<'_, '_> {
                 out.objects.entry(object).or_default().push(id);
             }
             if let Some(array) = value.array {
-                out.arrays.entry(array).or_default().push(id);
+                let mut arrays = self.converter.alternatives_of_array(array);
+                arrays.push(array);
+                arrays.dedup();
+                arrays.into_iter().for_each(|array| out.arrays.entry(array).or_default().push(id));
             }
             if let Some(formula) = value.string {
                 out.strings.entry(formula).or_default().push(id);

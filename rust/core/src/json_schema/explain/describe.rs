@@ -166,6 +166,16 @@ impl Converter<'_> {
                 format!("an array{}", counted(*least, *most, "different item"))
             }
             ArrayAutomaton::States(_) => "an array".into(),
+            ArrayAutomaton::Either(arrays) => {
+                let said = |array: &ArrayId| self.describe_array(*array);
+                let mut all: Vec<String> = arrays.iter().map(said).collect();
+                all.sort_unstable();
+                all.dedup();
+                match all.as_slice() {
+                    [only] => only.clone(),
+                    _ => "an array".into(),
+                }
+            }
         }
     }
 

@@ -284,8 +284,10 @@ impl Explainer<'_, '_> {
         items: &[std::ops::Range<usize>],
         start: usize,
     ) -> Result<bool> {
-        let schemas: Vec<SchemaId> =
-            open.iter().filter_map(|array| self.walk.unique_schema(array)).collect();
+        let mut schemas: Vec<SchemaId> = Vec::new();
+        for array in open {
+            schemas.extend(self.walk.unique_schema(array)?);
+        }
         let text = self.walk.text;
         let length = text[start..].iter().take_while(|&&byte| is_numeric(byte)).count();
         let end = match end_of_scalar(text, start) {

@@ -125,6 +125,8 @@ impl SchemaWalk<'_, '_> {
         let arrays = possible.iter().filter_map(|one| {
             let array = self.values.all.get(&one.value)?.array?;
             let formula = self.converter.values.get(one.value).of(Type::Array);
+            let positive = self.converter.positive_arrays.get(&formula);
+            let formula = positive.copied().unwrap_or(formula);
             Some(OpenArray { of: one.clone(), array, formula, count: 0 })
         });
         arrays.collect()
@@ -243,10 +245,15 @@ impl SchemaWalk<'_, '_> {
     }
 
     /// The schema that asks an open array for unique items, where the matcher remembers them.
-    pub(super) fn unique_schema(&self, array: &OpenArray) -> Option<SchemaId> {
+    pub(super) fn unique_schema(&mut self, array: &OpenArray) -> Result<Option<SchemaId>> {
         match &self.converter.arrays[usize::from(array.array)] {
-            ArrayAutomaton::Unique { schema, .. } => Some(*schema),
-            _ => None,
+            &ArrayAutomaton::Unique { schema, .. } => {
+                let left = self.converter.surely_unique(array.formula)?;
+                Ok(Some(left.unwrap_or(schema)))
+            }
+            // What was read may have left those that ask for it.
+            ArrayAutomaton::Either(_) => self.converter.surely_unique(array.formula),
+            _ => Ok(None),
         }
     }
 
@@ -261,6 +268,7 @@ impl SchemaWalk<'_, '_> {
             }
             ArrayAutomaton::Unique { .. }
             | ArrayAutomaton::Distinct { .. }
+            | ArrayAutomaton::Either(_)
             | ArrayAutomaton::States(_) => None,
         };
         let Some((value, prefix)) = plain else {
@@ -391,6 +399,7 @@ impl SchemaWalk<'_, '_> {
             ArrayAutomaton::Plain { least, .. } => array.count >= *least as usize,
             ArrayAutomaton::Unique { .. }
             | ArrayAutomaton::Distinct { .. }
+            | ArrayAutomaton::Either(_)
             | ArrayAutomaton::States(_) => self.converter.ends(array.formula),
         }
     }

@@ -15,6 +15,7 @@
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
+//! lengths    lookaheads that bound the length of the text
 //! to_dfa     automata of patterns whose assertions are only `^` and `$`
 //! residual   automata of all other patterns: formulas over positions, read character by character
 //!  clauses   the formulas: disjunctions of conjunctions
@@ -30,6 +31,7 @@ mod escapes;
 mod flags;
 mod foreign;
 mod groups;
+mod lengths;
 mod parser;
 mod program;
 mod quantifiers;
@@ -45,6 +47,7 @@ mod unicode;
 pub use error::{PatternError, PatternFault};
 pub use foreign::Remark;
 
+use lengths::is_plain;
 use parser::ParsedPattern;
 use syntax::{PatternNode, PatternTree};
 
@@ -107,12 +110,7 @@ pub fn parse(text: &str, dialect: PatternDialect, flags: &str) -> Result<Pattern
         },
         PatternDialect::Ecma | PatternDialect::Python => parser::parse(text, dialect, flags)?,
     };
-    let mut nodes = tree.nodes.iter().zip(tree.needed(tree.root()));
-    let is_plain = nodes.all(|(node, is_needed)| match node {
-        PatternNode::Assert(assertion) => !is_needed || assertion.is_plain(),
-        PatternNode::Look { .. } => !is_needed,
-        _ => true,
-    });
+    let is_plain = is_plain(&tree);
     Ok(Pattern { tree, is_annex_b, is_plain, remarks })
 }
 

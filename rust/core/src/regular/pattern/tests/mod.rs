@@ -9,6 +9,7 @@
 mod cases;
 mod foreign;
 mod hostile;
+mod lengths;
 mod oracle;
 mod refusals;
 

@@ -1,0 +1,42 @@
+//! Lookaheads that bound the length of a text.
+
+use crate::regular::pattern::{PatternDialect, parse};
+
+fn bounds_of(text: &str) -> Option<(u32, Option<u32>)> {
+    let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
+    pattern.lengths_aside().map(|(_, bounds)| bounds)
+}
+
+#[test]
+fn lookaheads_over_the_set_of_the_rest_are_bounds() {
+    for (text, bounds) in [
+        ("^(?=.{1,253}$)[a-z]+$", (1, Some(253))),
+        ("^(?=.{3,})[a-z]+$", (3, None)),
+        ("^(?=.{3,9})[a-z]+$", (3, None)),
+        ("^(?!.{254,})[a-z]+$", (0, Some(253))),
+        ("^(?!.{255})[a-z]+$", (0, Some(254))),
+        ("^(?!.{254,}$)[a-z]+$", (0, Some(253))),
+        ("^(?=.{2,8}$)(?!.{7})(?=.*b)[a-z]+$", (2, Some(6))),
+        (r"^(?=.*b)(?=[\s\S]{2,8}$)[^a]+$", (2, Some(8))),
+    ] {
+        assert_eq!(bounds_of(text), Some(bounds), "{text}");
+    }
+}
+
+#[test]
+fn other_lookaheads_stay() {
+    for text in [
+        "^(?=.{1,253}$)[^a]+$",   // a newline ends what the lookahead reads
+        "^(?=.{1,253}$)[a-z]+",   // the rest does not end at `$`
+        "(?=.{1,253}$)[a-z]+$",   // nor begin at `^`
+        "^a(?=.{1,253}$)[a-z]+$", // a character stands before
+        "^(?=[ab]{1,9}$)[a-z]+$", // other characters
+        "^(?=(?:ab){1,9}$)[a-z]+$",
+        "^(?!.{2,9}$)[a-z]+$", // lengths on both sides
+        "^(?!.{0,}$)[a-z]+$",
+        "^(?=.{1,9}$)a|b$",
+        "^[a-z]+$",
+    ] {
+        assert_eq!(bounds_of(text), None, "{text}");
+    }
+}

@@ -1,0 +1,88 @@
+r"""Lookaheads at the start of a pattern that bound the length of the text alone: ``(?=.{1,253}$)``.
+
+Python's ``re`` judges, over random texts of lengths around the bounds. A limit on states shows that
+such a pattern is a bound beside a small automaton: the product of both passes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from random import Random
+
+import pytest
+import tokfold
+from json_schema.languages import BYTES, language
+from strategies.profiles import CASES, LONG
+from tokfold import Grammar
+
+HOST = r"([a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]{2,}$"
+HEADS = (
+    *("(?=.{1,253}$)", "(?!.{254,})", "(?!.{254})", "(?=.{4,253}$)", "(?!.{254,}$)"),
+    r"(?=[\s\S]{1,253}$)",
+)
+AROUND = (
+    "(?=.{{{0},{1}}}$)",
+    "(?=.{{{0},}})",
+    "(?=.{{{0}}})",
+    "(?=.{{{0},{1}}})",
+    "(?!.{{{1}}})",
+    "(?!.{{{1},}})",
+    "(?!.{{{1},}}$)",
+    "(?!.{{{0},{1}}}$)",
+    r"(?=[\s\S]{{{0},{1}}}$)",
+    "(?=[ab]{{{0},{1}}}$)",
+    "(?![ab]{{{1}}})",
+    "(?=(?:ab){{{0},{1}}}$)",
+    "(?!.{{0,}})",
+    "(?<=.{{{0}}})",
+)
+RESTS = (
+    "[a-c]*$",
+    "[a-c]*",
+    r"[^a]*$",
+    "(ab|c)+$",
+    "(?=.*b)[a-c]+$",
+    r"a?[\s\S]*$",
+    "$",
+    "a|b+$",
+    "(a|b+)$",
+)
+
+
+@pytest.mark.parametrize("seed", range(2_000 if LONG else 150))
+def test_random_patterns(seed: int) -> None:
+    random = Random(seed)
+    low = random.randint(0, 4)
+    heads = [
+        random.choice(AROUND).format(low, low + random.randint(0, 3))
+        for _ in range(random.choice((1, 1, 2)))
+    ]
+    pattern = random.choice(("^", "^", "")) + "".join(heads) + random.choice(RESTS)
+    found = language({"type": "string", "pattern": pattern})
+    # `$` of Python holds before a newline at the end too.
+    judge = re.compile(pattern.replace("$", r"\Z"))
+    for _ in range(40):
+        text = "".join(random.choices("abc\n", (6, 6, 6, 1), k=random.randint(0, 9)))
+        expected = judge.search(text) is not None
+        assert found.accepts(json.dumps(text)) == expected, (pattern, text)
+        CASES["length lookaheads: compared"] += 1
+
+
+@pytest.mark.parametrize("head", HEADS)
+def test_lengths_are_counted(head: str) -> None:
+    """Some hundred states, where the product has more than ten thousand."""
+    schema = {"type": "string", "pattern": "^" + head + HOST}
+    limits = tokfold.Limits(max_automaton_states=1_000)
+    found = Grammar.from_json_schema(schema, limits=limits)
+    compiled = tokfold.compile(found, BYTES)
+    label = "a" * 62
+    for text, is_valid in (
+        (f"{label}.{label}.{label}.{label}.d", False),
+        (f"{label}.{label}.{label}.{label[:61]}.de", True),
+        (f"{label}.{label}.{label}.{label[:61]}.def", False),
+        ("tokfold.example", True),
+    ):
+        matcher = tokfold.Matcher(compiled)
+        data = json.dumps(text).encode()
+        assert (matcher.accept_bytes(data) and matcher.is_accepting) == is_valid, len(text)
