@@ -280,7 +280,7 @@ def test_tokens_are_taken_whole():
 def test_notes_are_carried_over():
     one = Grammar.from_json_schema({"type": "integer", "examples": [1]})
     two = Grammar.from_json_schema(
-        {"properties": {"x": {"anyOf": [{"uniqueItems": True}, {"minItems": 1}]}}},
+        {"prefixItems": [{"const": 1}], "items": {"type": "string"}, "uniqueItems": True},
         lossy={"uniqueItems"},
     )
     assert one.notes
