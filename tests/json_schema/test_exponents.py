@@ -41,7 +41,7 @@ def any_value(random: Random) -> float:
 
 
 def spellings(value: float, random: Random) -> list[str]:
-    """As Python, JavaScript and Rust write it, and with a mantissa and exponent of other lengths."""
+    """As Python, JavaScript and Rust write it, and with digits and exponents of other lengths."""
     python = repr(value)
     mantissa, _, exponent = f"{value:.17g}".partition("e")
     short = f"{value:.{random.randrange(1, 6)}e}"

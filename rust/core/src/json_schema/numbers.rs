@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::regular::{Bounds, Dfa};
 use comparison::DecimalComparison;
-use machine::{NumberMachine, check_states};
+use machine::{Either, NumberMachine, check_states};
 use multiples::Multiples;
 use scientific::{ScientificComparison, ScientificShape};
 use shape::{DigitRuns, Fraction, NumberShape};
@@ -122,23 +122,21 @@ pub fn matching(conditions: &Conditions, bounds: &Bounds<'_>) -> Result<Dfa> {
     ((shape, divisor), interval).explore(bounds)
 }
 
-/// The numbers of an interval with an exponent behind one digit and a fraction: `5e-05`, `1.5E+16`.
+/// The numbers of an interval, in plain spellings and with an exponent behind one digit and its fraction:
+/// `5e-05`, `1.5E+16`.
 ///
 /// # Errors
 /// As [`matching`].
-pub fn scientific(
-    lower: Option<&Bound>,
-    upper: Option<&Bound>,
-    bounds: &Bounds<'_>,
-) -> Result<Dfa> {
+pub fn interval(lower: Option<&Bound>, upper: Option<&Bound>, bounds: &Bounds<'_>) -> Result<Dfa> {
     let compared = |bound: &Bound, side| {
         let accepted = &[side, Ordering::Equal][..2 - usize::from(bound.is_exclusive)];
-        check_states(bound.value.digits().len(), bounds)?;
-        Ok(ScientificComparison::new(&bound.value, accepted))
+        let plain = DecimalComparison::new(&bound.value, accepted);
+        (plain, ScientificComparison::new(&bound.value, accepted))
     };
-    let lower = lower.map(|bound| compared(bound, Ordering::Greater)).transpose()?;
-    let upper = upper.map(|bound| compared(bound, Ordering::Less)).transpose()?;
-    (ScientificShape, (lower, upper)).explore(bounds)
+    let (plain_lower, lower) = lower.map(|bound| compared(bound, Ordering::Greater)).unzip();
+    let (plain_upper, upper) = upper.map(|bound| compared(bound, Ordering::Less)).unzip();
+    let plain = (NumberShape::PLAIN, (plain_lower, plain_upper));
+    Either(plain, (ScientificShape, (lower, upper))).explore(bounds)
 }
 
 /// All numbers.

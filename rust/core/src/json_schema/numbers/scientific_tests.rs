@@ -30,9 +30,11 @@ fn is_within(text: &str, lower: Option<&Bound>, upper: Option<&Bound>) -> bool {
 }
 
 fn check(texts: &[String], lower: Option<&Bound>, upper: Option<&Bound>) {
-    let found = made(|bounds| scientific(lower, upper, bounds));
+    let found = made(|bounds| interval(lower, upper, bounds));
+    let plain = plain();
     for text in texts {
-        let expected = is_scientific(text) && is_within(text, lower, upper);
+        let is_number = is_scientific(text) || plain.accepts(text);
+        let expected = is_number && is_within(text, lower, upper);
         assert_eq!(found.accepts(text), expected, "{text} within {lower:?} and {upper:?}");
     }
 }

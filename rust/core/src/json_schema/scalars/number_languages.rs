@@ -18,21 +18,17 @@ impl Converter<'_> {
         let dfa = if let Some(sign) = self.half_line(formula) {
             numbers::with_exponents(sign)
         } else if let Some(conditions) = self.conditions(formula) {
-            let made = numbers::matching(&conditions, &bounds);
-            let made = match self.step_of(formula) {
+            let made = match &conditions {
+                Conditions { lower, upper, integers: None, multiple_of: None }
+                    if !self.has_unique_items() =>
+                {
+                    numbers::interval(lower.as_ref(), upper.as_ref(), &bounds)
+                }
+                _ => numbers::matching(&conditions, &bounds),
+            };
+            match self.step_of(formula) {
                 Some(step) => made.map_err(|error| self.at_step(step, error))?,
                 None => made?,
-            };
-            let Conditions { lower, upper, integers: None, multiple_of: None } = &conditions else {
-                self.number_languages.insert(formula, made.clone());
-                return Ok(made);
-            };
-            match self.has_unique_items() {
-                true => made,
-                false => {
-                    let others = numbers::scientific(lower.as_ref(), upper.as_ref(), &bounds)?;
-                    made.union(&others, &bounds)?
-                }
             }
         } else {
             self.combined_numbers(formula)?
