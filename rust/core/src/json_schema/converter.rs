@@ -92,6 +92,8 @@ pub(super) struct Converter<'a> {
     pub(super) string_languages: FxHashMap<FormulaId, Dfa>,
     /// The automata of formulas of numbers.
     pub(super) number_languages: FxHashMap<FormulaId, Dfa>,
+    /// Whether some array must not repeat an item, once it was asked.
+    pub(super) has_unique_items: Option<bool>,
     /// The finite sets that uniqueItems ranges over, by the schema that says so.
     pub(super) distinct: FxHashMap<SchemaId, Rc<[SchemaId]>>,
     pub(super) edges: FxHashMap<FormulaId, ValueEdges>,
@@ -165,6 +167,7 @@ impl<'a> Converter<'a> {
             applied: FxHashMap::default(),
             string_languages: FxHashMap::default(),
             number_languages: FxHashMap::default(),
+            has_unique_items: None,
             distinct: FxHashMap::default(),
             edges: FxHashMap::default(),
             present: FxHashMap::default(),

@@ -135,7 +135,7 @@ impl Decimal {
     }
 
     /// The power of ten of the first digit; 0 for zero.
-    fn leading_exponent(&self) -> i64 {
+    pub(crate) fn leading_exponent(&self) -> i64 {
         if self.is_zero() { 0 } else { self.exponent + self.digits.len() as i64 - 1 }
     }
 

@@ -11,11 +11,13 @@
 //! | `shape.rs` | which texts are numbers at all: fractions, exponents, no minus before a zero |
 //! | `comparison.rs` | comparison with a bound, of any length |
 //! | `multiples.rs` | multiples of a decimal |
+//! | `scientific.rs` | `5e-05`: the spellings with an exponent that are compared with bounds |
 //! | `values.rs` | finite sets of values |
 
 mod comparison;
 mod machine;
 mod multiples;
+mod scientific;
 mod shape;
 mod values;
 
@@ -25,8 +27,9 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::regular::{Bounds, Dfa};
 use comparison::DecimalComparison;
-use machine::{NumberMachine, check_states};
+use machine::{Either, NumberMachine, check_states};
 use multiples::Multiples;
+use scientific::{ScientificComparison, ScientificShape};
 use shape::{DigitRuns, Fraction, NumberShape};
 use std::cmp::Ordering;
 use std::sync::LazyLock;
@@ -117,6 +120,23 @@ pub fn matching(conditions: &Conditions, bounds: &Bounds<'_>) -> Result<Dfa> {
     let divisor = multiple_of.as_ref().map(|of| Multiples::new(of, bounds)).transpose()?;
     let interval = (compared(lower, Ordering::Greater), compared(upper, Ordering::Less));
     ((shape, divisor), interval).explore(bounds)
+}
+
+/// The numbers of an interval, in plain spellings and with an exponent behind one digit and its fraction:
+/// `5e-05`, `1.5E+16`.
+///
+/// # Errors
+/// As [`matching`].
+pub fn interval(lower: Option<&Bound>, upper: Option<&Bound>, bounds: &Bounds<'_>) -> Result<Dfa> {
+    let compared = |bound: &Bound, side| {
+        let accepted = &[side, Ordering::Equal][..2 - usize::from(bound.is_exclusive)];
+        let plain = DecimalComparison::new(&bound.value, accepted);
+        (plain, ScientificComparison::new(&bound.value, accepted))
+    };
+    let (plain_lower, lower) = lower.map(|bound| compared(bound, Ordering::Greater)).unzip();
+    let (plain_upper, upper) = upper.map(|bound| compared(bound, Ordering::Less)).unzip();
+    let plain = (NumberShape::PLAIN, (plain_lower, plain_upper));
+    Either(plain, (ScientificShape, (lower, upper))).explore(bounds)
 }
 
 /// All numbers.
@@ -244,5 +264,7 @@ fn unbounded(make: impl FnOnce(&Bounds<'_>) -> Result<Dfa>) -> Dfa {
 
 #[cfg(test)]
 mod limit_tests;
+#[cfg(test)]
+mod scientific_tests;
 #[cfg(test)]
 mod tests;

@@ -109,6 +109,31 @@ impl<A: NumberMachine, B: NumberMachine> NumberMachine for (A, B) {
     }
 }
 
+/// The union of two languages.
+pub(super) struct Either<A, B>(pub(super) A, pub(super) B);
+
+impl<A: NumberMachine, B: NumberMachine> NumberMachine for Either<A, B> {
+    /// `None` where no text that goes on so is of the one language, or of the other.
+    type State = (Option<A::State>, Option<B::State>);
+
+    fn start(&self) -> Self::State {
+        (Some(self.0.start()), Some(self.1.start()))
+    }
+
+    fn step(&self, (a, b): &Self::State, symbol: NumberSymbol) -> Option<Self::State> {
+        let next = (
+            a.as_ref().and_then(|a| self.0.step(a, symbol)),
+            b.as_ref().and_then(|b| self.1.step(b, symbol)),
+        );
+        (next.0.is_some() || next.1.is_some()).then_some(next)
+    }
+
+    fn is_final(&self, (a, b): &Self::State) -> bool {
+        a.as_ref().is_some_and(|a| self.0.is_final(a))
+            || b.as_ref().is_some_and(|b| self.1.is_final(b))
+    }
+}
+
 /// A language, or all texts.
 impl<M: NumberMachine> NumberMachine for Option<M> {
     type State = Option<M::State>;

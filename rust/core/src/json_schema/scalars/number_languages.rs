@@ -5,6 +5,7 @@ use crate::json_schema::atoms::{Atom, DecimalId};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::numbers::{self, Bound, Conditions, NumberOptions, Sign};
+use crate::json_schema::value::{JsonNode, JsonNodeId};
 use crate::regular::Dfa;
 
 impl Converter<'_> {
@@ -17,7 +18,14 @@ impl Converter<'_> {
         let dfa = if let Some(sign) = self.half_line(formula) {
             numbers::with_exponents(sign)
         } else if let Some(conditions) = self.conditions(formula) {
-            let made = numbers::matching(&conditions, &bounds);
+            let made = match &conditions {
+                Conditions { lower, upper, integers: None, multiple_of: None }
+                    if !self.has_unique_items() =>
+                {
+                    numbers::interval(lower.as_ref(), upper.as_ref(), &bounds)
+                }
+                _ => numbers::matching(&conditions, &bounds),
+            };
             match self.step_of(formula) {
                 Some(step) => made.map_err(|error| self.at_step(step, error))?,
                 None => made?,
@@ -27,6 +35,19 @@ impl Converter<'_> {
         };
         self.number_languages.insert(formula, dfa.clone());
         Ok(dfa)
+    }
+
+    /// Whether some array of the documents must not repeat an item: the values of bounded numbers are then
+    /// counted by their spellings, and have none with exponents.
+    fn has_unique_items(&mut self) -> bool {
+        let arena = self.schemas.arena();
+        *self.has_unique_items.get_or_insert_with(|| {
+            let mut nodes = (0..arena.len()).map(|number| JsonNodeId(number as u32));
+            nodes.any(|node| {
+                let keyword = arena.get(node, "uniqueItems");
+                keyword.is_some_and(|value| *arena.node(value) == JsonNode::Boolean(true))
+            })
+        })
     }
 
     /// The numbers of a formula as they may be written: with so many digits in a row, but where they are
