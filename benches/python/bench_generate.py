@@ -7,8 +7,8 @@ processor: tokfold.transformers.GrammarLogitsProcessor, xgrammar.contrib.hf.Logi
 llguidance, which has none, its batches and our kernel for token masks. All write long lists under
 one JSON Schema, so no text ends. A step is the time from one call of the last processor to the
 next; generate() itself waits for the device in each. Runs of the engines take turns, the first of
-each is not counted; "added" is to a step without masks: the median over the turns of what the
-median of one run is more than that of the run without masks beside it, and for p99s of all steps.
+each is not counted. "added" compares with steps without masks: in each turn the medians of the two
+runs, and of these ratios the median; at p99 all steps at once.
 
 --breakdown waits for the device before each call of a processor, in runs of their own: "lag" is how
 far the device was behind the host there, "call" is what the processor takes of the host after that.

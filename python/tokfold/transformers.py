@@ -638,7 +638,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         count, width = scores.shape
         is_all = len(listed) == count and listed == list(range(count))
         if scores.dtype in DTYPES and scores.stride(-1) == 1:
-            if is_all and masks.apply is not None and scores.stride(0) >= width:
+            fits = scores.device == there.device and scores.stride(0) >= width
+            if is_all and fits and masks.apply is not None:
                 masks.apply(scores, there, self._vocab_size, None)
                 return scores
             places = None if is_all else listed

@@ -197,7 +197,7 @@ mod tests {
     use crate::limits::Limits;
     use proptest::prelude::*;
 
-    /// The same language as an automaton with epsilon edges: the oracle.
+    /// The slow oracle: copies of the callees, joined to the caller by epsilon edges.
     fn by_epsilon(caller: &Automaton, callees: &[(Letter, &Automaton)]) -> Nfa {
         let mut nfa = Nfa::default();
         nfa.embed_states(caller, true);

@@ -92,8 +92,8 @@ impl Converter<'_> {
         id
     }
 
-    /// The texts of a pattern, where they are few: conditions on texts are told apart at once, those on
-    /// languages in pairs.
+    /// The texts of a pattern, where these are few. The converter compares listed texts all at once, and
+    /// languages pair by pair.
     fn few_texts(&mut self, language: LanguageId) -> Result<Option<Vec<Box<str>>>> {
         let automaton = match self.automaton_within(language, FEW_STATES) {
             Ok(automaton) => automaton,

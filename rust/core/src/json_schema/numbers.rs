@@ -27,7 +27,7 @@ use crate::error::Result;
 use crate::limits::Limits;
 use crate::regular::{Bounds, Dfa};
 use comparison::DecimalComparison;
-use machine::{Either, NumberMachine, check_states};
+use machine::{NumberMachine, Union, check_states};
 use multiples::Multiples;
 use scientific::{ScientificComparison, ScientificShape};
 use shape::{DigitRuns, Fraction, NumberShape};
@@ -136,7 +136,7 @@ pub fn interval(lower: Option<&Bound>, upper: Option<&Bound>, bounds: &Bounds<'_
     let (plain_lower, lower) = lower.map(|bound| compared(bound, Ordering::Greater)).unzip();
     let (plain_upper, upper) = upper.map(|bound| compared(bound, Ordering::Less)).unzip();
     let plain = (NumberShape::PLAIN, (plain_lower, plain_upper));
-    Either(plain, (ScientificShape, (lower, upper))).explore(bounds)
+    Union(plain, (ScientificShape, (lower, upper))).explore(bounds)
 }
 
 /// All numbers.

@@ -110,9 +110,9 @@ impl<A: NumberMachine, B: NumberMachine> NumberMachine for (A, B) {
 }
 
 /// The union of two languages.
-pub(super) struct Either<A, B>(pub(super) A, pub(super) B);
+pub(super) struct Union<A, B>(pub(super) A, pub(super) B);
 
-impl<A: NumberMachine, B: NumberMachine> NumberMachine for Either<A, B> {
+impl<A: NumberMachine, B: NumberMachine> NumberMachine for Union<A, B> {
     /// `None` where no text that goes on so is of the one language, or of the other.
     type State = (Option<A::State>, Option<B::State>);
 

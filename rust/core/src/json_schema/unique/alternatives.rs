@@ -199,8 +199,9 @@ impl Converter<'_> {
         Ok(self.asks_for_unique(formula).filter(|_| rest == FormulaId::FALSE))
     }
 
-    /// Refuses alternatives of which a text may begin arrays with unique items at different places: one
-    /// reader follows the text. Those whose items are scalars are told apart by the first bracket.
+    /// Refuses alternatives in which arrays with unique items may begin at different places of one text: the
+    /// matcher has one reader for all alternatives. An alternative whose items are scalars does no harm,
+    /// since its items begin with no bracket.
     pub(super) fn check_alternatives(&mut self, values: &ReachedValues) -> Result<()> {
         let mut checked: FxHashSet<ArrayId> = FxHashSet::default();
         for id in values.order.iter().filter_map(|id| values.all[id].array) {
