@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_left, insort
+from collections import deque
 from collections.abc import Callable
+from typing import TypeAlias
 
 __all__ = ["AGEING", "SMALL", "CompileQueue", "Ticket", "default_slots"]
 
@@ -21,16 +23,20 @@ def default_slots() -> int:
     return max(2, min(4, os.cpu_count() or 1))
 
 
+Granted: TypeAlias = Callable[[], "Callable[[], object] | None"]
+
+
 class Ticket:
     """The place of one request in a :class:`CompileQueue`.
 
     Args:
         size: characters of the source.
-        granted: called when the request may compile, in the thread that made room, with no lock
-            held; None where a thread waits instead.
+        granted: called when the request may compile, in a thread that made room, with no lock
+            held; None where a thread waits instead. Where the request cannot go on, it returns what
+            is to be called when the request has left.
     """
 
-    def __init__(self, size: int, granted: Callable[[], object] | None = None) -> None:
+    def __init__(self, size: int, granted: Granted | None = None) -> None:
         self.size = size
         self.is_small = size <= SMALL
         self._granted = granted
@@ -70,6 +76,7 @@ class CompileQueue:
         self._small: _Lane = []
         self._large: _Lane = []
         self._running: set[Ticket] = set()
+        self._untold: deque[Ticket] = deque()
 
     @property
     def queued(self) -> int:
@@ -87,11 +94,15 @@ class CompileQueue:
             self._number += 1
             ticket._place = ticket.size + AGEING * self._number, self._number
             insort(self._lane(ticket), (ticket._place, ticket))
-            granted = self._grant()
-        _tell(granted)
+            self._grant()
+        self._tell()
 
     def leave(self, ticket: Ticket) -> None:
         """Give up the place or the slot; does nothing where the ticket has neither."""
+        self._remove(ticket)
+        self._tell()
+
+    def _remove(self, ticket: Ticket) -> None:
         with self._lock:
             if ticket in self._running:
                 self._running.discard(ticket)
@@ -101,8 +112,7 @@ class CompileQueue:
                 if at < len(lane) and lane[at][1] is ticket:
                     del lane[at]
             ticket._place = ticket._granted = None
-            granted = self._grant()
-        _tell(granted)
+            self._grant()
 
     def after_fork(self) -> None:
         """In a child process nobody waits, and nobody compiles."""
@@ -111,15 +121,29 @@ class CompileQueue:
     def _lane(self, ticket: Ticket) -> _Lane:
         return self._small if ticket.is_small else self._large
 
-    def _grant(self) -> list[Callable[[], object]]:
-        """Admit while there is room; those to call, and threads that wait are awake."""
-        granted = []
+    def _grant(self) -> None:
+        """Admit while there is room; threads that wait are awake, and the others are to be told."""
         while (ticket := self._next()) is not None:
             self._running.add(ticket)
+            self._untold.append(ticket)
             ticket._event.set()
-            if ticket._granted is not None:
-                granted.append(ticket._granted)
-        return granted
+
+    def _tell(self) -> None:
+        """Tell those who were admitted, by this thread or by one that was interrupted."""
+        refused: list[Callable[[], object]] = []
+        # No recursion: where one cannot go on, thousands may not be able to.
+        while self._untold:
+            try:
+                ticket = self._untold.popleft()
+            except IndexError:  # another thread was faster
+                break
+            granted = ticket._granted
+            refusal = None if granted is None else granted()
+            if refusal is not None:
+                refused.append(refusal)
+                self._remove(ticket)
+        for refusal in refused:
+            refusal()
 
     def _next(self) -> Ticket | None:
         running = len(self._running)
@@ -130,8 +154,3 @@ class CompileQueue:
         if room and (not self._small or self._large[0][0] < self._small[0][0]):
             return self._large.pop(0)[1]
         return self._small.pop(0)[1] if self._small else None
-
-
-def _tell(granted: list[Callable[[], object]]) -> None:
-    for call in granted:
-        call()

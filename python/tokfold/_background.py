@@ -72,7 +72,7 @@ class Background:
         milliseconds: int | None = DEFAULT_MILLISECONDS,
     ) -> None:
         self._interrupt = Interrupt()
-        self._is_stopped = threading.Event()
+        self._is_stopped = False  # no event, whose lock a finalizer may find held
         self._is_done = threading.Event()
         self._compiled = weakref.ref(compiled)
         self._arguments = (compiled.grammar, compiled.vocabulary, compiled.limits)
@@ -81,11 +81,15 @@ class Background:
         self._began = 0.0
         self.failure: TokfoldError | None = None
         weakref.finalize(compiled, self.stop).atexit = False
-        _WORKER.add(self)
+        try:
+            _WORKER.add(self)
+        except RuntimeError as error:  # the interpreter ends, or the system has no more threads
+            self._fail(TokfoldError(f"no thread to make them in: {error}"))
+            self._is_done.set()
 
     def stop(self) -> None:
         """End the work, or leave it undone."""
-        self._is_stopped.set()
+        self._is_stopped = True
         self._interrupt.cancel()
 
     def wait(self, timeout: float | None) -> bool:
@@ -93,7 +97,7 @@ class Background:
         return self._is_done.wait(timeout)
 
     def _report(self, done: int, total: int) -> None:
-        if self._is_stopped.is_set():
+        if self._is_stopped:
             raise _Stopped
         if self._is_late():
             assert self._milliseconds is not None
@@ -114,19 +118,19 @@ class Background:
         """Do the work. Called by the worker."""
         try:
             self._began = time.thread_time()
-            if not self._is_stopped.is_set():
+            if not self._is_stopped:
                 self._make()
         except _Stopped:
             pass
         except TokfoldError as error:
             self._fail(error)
-        except Exception as error:  # whatever it is, it is said where somebody waits
+        except BaseException as error:  # whatever it is, it is said where somebody waits
             self._fail(TokfoldError(f"{type(error).__name__}: {error}"))
         finally:
             self._is_done.set()
 
     def _fail(self, error: TokfoldError) -> None:
-        if not self._is_stopped.is_set():
+        if not self._is_stopped:
             self.failure = error
 
     def leave(self) -> None:
@@ -145,7 +149,7 @@ class Background:
             interrupt=self._interrupt,
         )
         compiled = self._compiled()
-        if compiled is not None and not self._is_stopped.is_set():
+        if compiled is not None and not self._is_stopped:
             compiled.take_classes(classes)
             core = compiled._core
             del compiled  # its end is to be noticed
@@ -177,14 +181,14 @@ class _Worker:
         self._forget()
 
     def add(self, work: Background) -> None:
-        self._undone.add(work)
-        self._queue.put(work)
         with self._lock:
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # it may not have begun
                 self._thread = threading.Thread(
                     target=self._run, name="tokfold-classes", daemon=True
                 )
                 self._thread.start()
+        self._undone.add(work)
+        self._queue.put(work)
 
     def _run(self) -> None:
         while not self._is_ending:

@@ -476,6 +476,7 @@ class GrammarCompiler(metaclass=Named):
         with self._lock:
             if client in job.clients:
                 job.clients.remove(client)
+                client.set_running_or_notify_cancel()  # for those in concurrent.futures.wait()
         self._leave_unwanted(job)
 
     def _leave_unwanted(self, job: _Job) -> None:
@@ -493,7 +494,7 @@ class GrammarCompiler(metaclass=Named):
         Where nobody does, it is registered no more: who comes now makes a job of their own.
         """
         with self._lock:
-            job.clients = [c for c in job.clients if c.set_running_or_notify_cancel()]
+            _hold(job)
             if self._jobs.get(job.key) is not job:
                 return False
             if not (job.clients or job.callers):
@@ -504,12 +505,17 @@ class GrammarCompiler(metaclass=Named):
             self._misses += 1
             return True
 
-    def _start(self, job: _Job) -> None:
+    def _start(self, job: _Job) -> Callable[[], None] | None:
         """It is the turn of a submitted job."""
         try:
             threading.Thread(target=self._run, args=(job,), name="tokfold-compile").start()
         except RuntimeError as error:  # the interpreter ends, or the system has no more threads
-            self._fail(job, TokfoldError(f"no thread to compile the grammar in: {error}"))
+            failure = TokfoldError(f"no thread to compile the grammar in: {error}")
+            return partial(self._fail, job, failure)
+        except BaseException as error:  # Ctrl-C in the thread that made room
+            self._fail(job, error)
+            raise
+        return None
 
     def _run(self, job: _Job) -> None:
         try:
@@ -565,30 +571,36 @@ class GrammarCompiler(metaclass=Named):
 
     def _fail(self, job: _Job, error: BaseException) -> None:
         """Those who wait get what this one gets; those who come later try again."""
+        try:
+            self._end(job, error)
+        except BaseException:  # Ctrl-C meanwhile
+            self._end(job, error)
+            raise
+
+    def _end(self, job: _Job, error: BaseException) -> None:
+        """As :meth:`_fail`; a second time it does what the first left undone."""
         self._queue.leave(job.ticket)
         with self._lock:
-            is_ours = self._jobs.get(job.key) is job
-            if is_ours:
-                del self._jobs[job.key]
+            if self._jobs.get(job.key) is job:
                 if not job.done.done():
                     self._failures += 1
-        if is_ours:
-            if not job.done.done():
-                job.done.set_exception(_for_waiters(error))
+                    job.done.set_exception(for_waiters(error))
+                del self._jobs[job.key]
+        if job.done.done():
             self._settle(job)
 
     def _settle(self, job: _Job) -> None:
         """Tell the clients of a job that is no longer registered."""
         with self._lock:
-            # Who keeps a future does not keep the source.
-            clients, job.clients, job.make = job.clients, [], None
+            _hold(job)
+            job.make = None  # who keeps a future does not keep the source
         error = job.done.exception()
-        for client in clients:
-            if client.running() or client.set_running_or_notify_cancel():
-                if error is None:
-                    client.set_result(job.done.result())
-                else:
-                    client.set_exception(error)
+        for client in list(job.clients):
+            if error is None:
+                client.set_result(job.done.result())
+            else:
+                client.set_exception(error)
+            job.clients.remove(client)
 
     # -- room --------------------------------------------------------------------------------
 
@@ -729,6 +741,16 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _hold(job: _Job) -> None:
+    """With the lock held: none of the clients can cancel any more, and those who did are told."""
+    job.clients = [
+        client
+        for client in job.clients
+        if client.running()
+        or ((client.cancelled() or not client.done()) and client.set_running_or_notify_cancel())
+    ]
+
+
 def _method_for(source: object) -> str:
     """What to call for a source that is no grammar."""
     if isinstance(source, bytes | bytearray):
@@ -771,7 +793,7 @@ def _size_of(source: object) -> int:
     return len(source) if isinstance(source, str) else 0
 
 
-def _for_waiters(error: BaseException) -> BaseException:
+def for_waiters(error: BaseException) -> BaseException:
     """What those who wait raise: Ctrl-C in one thread is no Ctrl-C in others."""
     if isinstance(error, Exception):
         return error

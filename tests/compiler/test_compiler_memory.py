@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -296,6 +297,20 @@ class TestLimits:
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 class TestFork:
+    @pytest.mark.parametrize(
+        "lock", ["_converters.conversion._stack_lock", "_serving.compiling._grammars_lock"]
+    )
+    def test_a_lock_of_a_thread_of_the_parent(self, lock):
+        """A child process finds it free: nobody in it will let it go."""
+        module, name = f"tokfold.{lock}".rsplit(".", 1)
+        with getattr(importlib.import_module(module), name):
+            assert (
+                exit_code(
+                    lambda: getattr(importlib.import_module(module), name).acquire(blocking=False)
+                )
+                == 0
+            )
+
     def test_a_child_goes_on(self, tmp_path):
         """What was compiled is there, what is submitted is done, and the pool is saved."""
         script = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from random import Random
 
 import numpy as np
@@ -209,6 +209,79 @@ class TestSubmit:
         assert all(takes(f.result(DEADLINE_S), f"slow{n}") for n, f in enumerate(slow))
         assert not any("never" in text for text in gate.compiled)
         assert takes(compiler.compile_grammar('root ::= "never"'), "never")
+
+    def test_a_cancelled_one_is_done_for_those_who_wait_for_several(self, gate):
+        compiler = compiler_of(max_compiles=1)
+        slow = compiler.submit("grammar", SLOW)
+        assert gate.entered.wait(DEADLINE_S)
+        waiting = compiler.submit("grammar", 'root ::= "a"')
+        assert waiting.cancel()
+        assert wait([waiting], timeout=5).done == {waiting}
+        gate.opened.set()
+        assert takes(slow.result(DEADLINE_S), "slow")
+
+    def test_thousands_wait_and_no_thread_can_start(self, gate, monkeypatch):
+        """Each of them ends with an error, and the one that made room does not."""
+        compiler = compiler_of(max_compiles=1)
+        slow = compiler.submit("grammar", SLOW)
+        assert gate.entered.wait(DEADLINE_S)
+        waiting = [compiler.submit("grammar", f'root ::= "{n}"') for n in range(2_000)]
+        start = threading.Thread.start
+
+        def refuse(thread: threading.Thread) -> None:
+            if thread.name == "tokfold-compile":
+                raise RuntimeError("can't start new thread")
+            start(thread)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(threading.Thread, "start", refuse)
+            gate.opened.set()
+            assert takes(slow.result(DEADLINE_S), "slow")
+            for future in waiting:
+                assert "no thread" in str(future.exception(DEADLINE_S))
+        assert takes(compiler.submit("grammar", 'root ::= "b"').result(DEADLINE_S), "b")
+        assert (compiler.statistics().running, compiler.statistics().queued) == (0, 0)
+
+    def test_an_interrupt_after_the_work_tells_the_clients(self, gate, monkeypatch):
+        compiler = compiler_of()
+        real, calls = compiler._settle, []
+
+        def interrupted(*args) -> None:
+            calls.append(args)
+            if len(calls) == 1:
+                raise KeyboardInterrupt
+            real(*args)
+
+        monkeypatch.setattr(compiler, "_settle", interrupted)
+        with ThreadPoolExecutor(1) as threads:
+            slow = threads.submit(compiler.compile_grammar, SLOW)
+            assert gate.entered.wait(DEADLINE_S)
+            client = compiler.submit("grammar", SLOW)
+            gate.opened.set()
+            with pytest.raises(KeyboardInterrupt):
+                slow.result(DEADLINE_S)
+            assert takes(client.result(5), "slow")
+
+    def test_an_interrupt_while_a_failure_is_told(self, gate, monkeypatch):
+        compiler = compiler_of()
+        gate.error = tokfold.UnsupportedGrammarError("not this one", "thing", 1, 1)
+        leave, calls = compiler._queue.leave, []
+
+        def interrupted(ticket) -> None:
+            calls.append(ticket)
+            if len(calls) == 2:  # the first leaves after the work
+                raise KeyboardInterrupt
+            leave(ticket)
+
+        monkeypatch.setattr(compiler._queue, "leave", interrupted)
+        with ThreadPoolExecutor(1) as threads:
+            slow = threads.submit(compiler.compile_grammar, SLOW)
+            assert gate.entered.wait(DEADLINE_S)
+            client = compiler.submit("grammar", SLOW)
+            gate.opened.set()
+            with pytest.raises(KeyboardInterrupt):
+                slow.result(DEADLINE_S)
+            assert isinstance(client.exception(5), tokfold.UnsupportedGrammarError)
 
     def test_who_comes_while_a_cancelled_one_is_dropped(self):
         """A caller between the look at who wants a job and its end waits for a job of their own."""

@@ -19,6 +19,7 @@ import tokfold
 from strategies.engine import compiled_with, mask_of
 from support import processes
 from support.processes import DEADLINE_S
+from tokfold._background import _Worker
 
 ROOT = Path(__file__).parents[2]
 
@@ -364,6 +365,38 @@ class TestBackground:
         compiled = compiled_with(grammar, vocabulary, classes_milliseconds=milliseconds)
         compiled._background.wait(DEADLINE_S)
         assert compiled.has_classes is has_classes
+
+    def test_what_is_no_exception_does_not_end_the_thread(self, monkeypatch):
+        """A panic of the core derives from BaseException; the next ones get theirs."""
+        real, asked = tokfold.compile_classes, []
+
+        def compile_classes(*args, **options):
+            asked.append(args)
+            if len(asked) == 1:
+                raise SystemExit("panic")
+            return real(*args, **options)
+
+        monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        bad, good = (tokfold.compile(grammar, vocabulary) for _ in range(2))
+        assert good.wait(30)
+        with pytest.warns(tokfold.FallbackWarning, match="no classes: SystemExit: panic"):
+            assert bad.wait(30) is False
+
+    def test_no_thread_can_start(self, monkeypatch):
+        """The grammar goes without classes, and those that come later have them."""
+        monkeypatch.setattr("tokfold._background._WORKER", _Worker())
+        grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
+        with monkeypatch.context() as patched:
+
+            def refuse(thread: threading.Thread) -> None:
+                raise RuntimeError("can't start new thread")
+
+            patched.setattr(threading.Thread, "start", refuse)
+            without = tokfold.compile(grammar, vocabulary)
+        with pytest.warns(tokfold.FallbackWarning, match="no classes: no thread"):
+            assert without.wait(30) is False
+        assert tokfold.compile(grammar, vocabulary).wait(30)
 
     def test_masks_ahead_of_time_end_with_the_time(self, monkeypatch):
         """The classes are there, and nothing is said."""

@@ -213,6 +213,35 @@ def test_logits_that_do_not_fit(two) -> None:
     assert (two.apply_(logits)[0] == 0).nonzero()[:, 0].tolist() == [token(b"["), token(b"[[")]
 
 
+def test_ctrl_c_while_masks_are_waited_for(grammars, monkeypatch) -> None:
+    """The masks can be waited for again, and nothing is begun beside them."""
+    entered, opened = threading.Event(), threading.Event()
+    fill = tokfold.torch.overlap.fill_bitmask_batch
+
+    def slow(*args, **options):
+        entered.set()
+        assert opened.wait(DEADLINE_S)
+        return fill(*args, **options)
+
+    monkeypatch.setattr(tokfold.torch.overlap, "fill_bitmask_batch", slow)
+    with NextMasks([tokfold.Matcher(grammar) for grammar in grammars[:2]]) as masks:
+        masks.begin()
+        assert entered.wait(DEADLINE_S)
+        pending = masks._pending
+        with monkeypatch.context() as patched:
+
+            def interrupted() -> None:
+                raise KeyboardInterrupt
+
+            patched.setattr(pending, "result", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                masks.wait()
+        with pytest.raises(tokfold.MatcherStateError, match="called already"):
+            masks.begin()
+        opened.set()
+        assert masks.wait() == [0, 1]
+
+
 def test_the_end(two) -> None:
     two.begin()
     two.close()

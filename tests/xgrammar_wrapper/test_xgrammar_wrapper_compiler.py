@@ -13,6 +13,7 @@ pytest.importorskip("torch")
 import numpy as np
 import tokfold
 import xgrammar as xgr
+from support.processes import DEADLINE_S, until
 from tokfold import xgrammar as txgr
 from xgrammar_wrapper.xgrammar_pairs import STOPS, TOKENS, allowed, compiled_pair, make_info, makers
 
@@ -131,6 +132,53 @@ def test_threads_share_one_compilation() -> None:
     assert len({id(compiled) for compiled in found}) == 1
     assert len(found) == 8
     assert all(mask == masks[0] for mask in masks)
+
+
+def test_an_interrupt_is_that_of_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who waits for an interrupted thread gets an error of ours, and can try again."""
+    compiler = txgr.GrammarCompiler(make_info())
+    entered, opened = threading.Event(), threading.Event()
+
+    def interrupted(*_: object, **__: object) -> None:
+        entered.set()
+        assert opened.wait(DEADLINE_S)
+        raise KeyboardInterrupt
+
+    caught: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            compiler.compile_regex("a+b")
+        except BaseException as error:
+            caught.append(error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(2)]
+    with monkeypatch.context() as patched:
+        patched.setattr(compiler, "_compile", interrupted)
+        threads[0].start()
+        assert entered.wait(DEADLINE_S)
+        future = next(iter(compiler._cache.values()))
+        threads[1].start()
+        until(lambda: future._condition._waiters)  # type: ignore[attr-defined]
+        opened.set()
+        for thread in threads:
+            thread.join(DEADLINE_S)
+    assert sorted(type(error).__name__ for error in caught) == ["KeyboardInterrupt", "TokfoldError"]
+    assert compiler.compile_regex("a+b").is_compressed
+
+
+def test_an_interrupt_before_the_work_leaves_nobody_waiting() -> None:
+    class Interrupted(dict):
+        def move_to_end(self, key: object) -> None:
+            raise KeyboardInterrupt
+
+    compiler = txgr.GrammarCompiler(make_info())
+    cache, compiler._cache = compiler._cache, Interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        compiler.compile_regex("a+b")
+    assert not compiler._cache
+    compiler._cache = cache
+    assert compiler.compile_regex("a+b").is_compressed
 
 
 def test_classes_between_processes(tmp_path) -> None:

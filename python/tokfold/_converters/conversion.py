@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -17,6 +18,16 @@ _T = TypeVar("_T")
 _STACK_FOR_A_LEVEL = 16 << 10
 
 _stack_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    """In a child process: another thread of the parent may have held the lock."""
+    global _stack_lock
+    _stack_lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def is_deep(levels: int) -> bool:

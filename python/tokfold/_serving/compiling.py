@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -161,6 +162,18 @@ def grammars_of(vocabulary: Vocabulary, settings: Settings) -> Grammars:
         if found is None:
             found = _grammars[key] = Grammars(vocabulary, settings)
         return found
+
+
+def _after_fork() -> None:
+    """In a child process: other threads of the parent may have held the locks."""
+    global _grammars_lock
+    _grammars_lock = threading.Lock()
+    for grammars in list(_grammars.values()):
+        grammars._lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 @atexit.register

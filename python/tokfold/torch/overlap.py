@@ -131,12 +131,14 @@ class NextMasks:
         """
         if self._pending is None:
             raise MatcherStateError("there are no masks: call begin() first")
-        pending, self._pending = self._pending, None
+        pending = self._pending
         began = time.perf_counter()
         try:
             self.rows = pending.result()
             return self.rows
         finally:
+            if pending.done():  # else Ctrl-C ended the wait: the thread is at work
+                self._pending = None
             self.visible_seconds += time.perf_counter() - began
 
     def apply_(self, logits: torch.Tensor) -> torch.Tensor:

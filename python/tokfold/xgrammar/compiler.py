@@ -28,6 +28,7 @@ from xgrammar.grammar import (
 
 import tokfold
 from tokfold import _converters
+from tokfold.compiler import for_waiters
 from tokfold.errors import (
     FallbackWarning,
     GrammarSyntaxError,
@@ -311,23 +312,22 @@ class GrammarCompiler:
             make = partial(_converters.with_stack, levels, make)
         if not self._cache_enabled:
             return make()
-        with self._lock:
-            future = self._cache.get(key)
-            mine = future is None
-            if future is None:
-                future = self._cache[key] = Future()
-            self._cache.move_to_end(key)
-        if not mine:
-            return future.result()
+        mine: Future[CompiledGrammar] = Future()
         try:
-            future.set_result(make())
+            with self._lock:
+                future = self._cache.setdefault(key, mine)
+                self._cache.move_to_end(key)
+            if future is mine:
+                mine.set_result(make())
         except BaseException as error:
             with self._lock:
-                if self._cache.get(key) is future:
+                if self._cache.get(key) is mine:
                     del self._cache[key]
-            future.set_exception(error)
+            if not mine.done():
+                mine.set_exception(for_waiters(error))
             raise
-        self._trim(key)
+        if future is mine:
+            self._trim(key)
         return future.result()
 
     def _trim(self, newest: Hashable) -> None:
