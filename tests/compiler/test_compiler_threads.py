@@ -216,7 +216,7 @@ class TestSubmit:
         assert gate.entered.wait(DEADLINE_S)
         waiting = compiler.submit("grammar", 'root ::= "a"')
         assert waiting.cancel()
-        assert wait([waiting], timeout=5).done == {waiting}
+        assert wait([waiting], DEADLINE_S).done == {waiting}
         gate.opened.set()
         assert takes(slow.result(DEADLINE_S), "slow")
 
@@ -260,7 +260,7 @@ class TestSubmit:
             gate.opened.set()
             with pytest.raises(KeyboardInterrupt):
                 slow.result(DEADLINE_S)
-            assert takes(client.result(5), "slow")
+            assert takes(client.result(DEADLINE_S), "slow")
 
     def test_an_interrupt_while_a_failure_is_told(self, gate, monkeypatch):
         compiler = compiler_of()

@@ -379,9 +379,9 @@ class TestBackground:
         monkeypatch.setattr("tokfold._background.compile_classes", compile_classes)
         grammar, vocabulary = tokfold.Grammar.from_ebnf(AMBIGUOUS), tokfold.Vocabulary(TOKENS)
         bad, good = (tokfold.compile(grammar, vocabulary) for _ in range(2))
-        assert good.wait(30)
+        assert good.wait(DEADLINE_S)
         with pytest.warns(tokfold.FallbackWarning, match="no classes: SystemExit: panic"):
-            assert bad.wait(30) is False
+            assert bad.wait(DEADLINE_S) is False
 
     def test_no_thread_can_start(self, monkeypatch):
         """The grammar goes without classes, and those that come later have them."""
@@ -395,8 +395,8 @@ class TestBackground:
             patched.setattr(threading.Thread, "start", refuse)
             without = tokfold.compile(grammar, vocabulary)
         with pytest.warns(tokfold.FallbackWarning, match="no classes: no thread"):
-            assert without.wait(30) is False
-        assert tokfold.compile(grammar, vocabulary).wait(30)
+            assert without.wait(DEADLINE_S) is False
+        assert tokfold.compile(grammar, vocabulary).wait(DEADLINE_S)
 
     def test_masks_ahead_of_time_end_with_the_time(self, monkeypatch):
         """The classes are there, and nothing is said."""
