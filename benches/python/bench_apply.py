@@ -351,12 +351,14 @@ def _on_gpu(
     tokens = [torch.from_numpy(masks).cuda() for _, masks in host]
     rows = np.concatenate([masks for masks, _ in host])
     distinct, inverse = np.unique(rows, axis=0, return_inverse=True)
-    held = torch.from_numpy(distinct).cuda()
+    held = torch.empty((len(distinct), -(-load.size // 32)), dtype=torch.int32, device="cuda")
+    places = torch.arange(len(distinct), dtype=torch.int32, device="cuda")
+    kernels.unfold(held, places, torch.from_numpy(distinct).cuda(), fold)
     numbers = torch.from_numpy(inverse.astype(np.int32).reshape(kinds, batch)).cuda()
 
     def numbered(index: int) -> object:
         chosen = numbers[index % kinds]
-        return kernels.apply_numbered(logits[index % copies], held, chosen, fold, None)
+        return kernels.apply_tokens(logits[index % copies], held, load.size, None, numbers=chosen)
 
     launches: dict[str, Launch] = {
         "floor": lambda i: others[i % copies].copy_(logits[i % copies]),

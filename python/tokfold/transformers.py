@@ -306,7 +306,9 @@ class _Masks:
         is_cuda = device.type == "cuda"
         shape = (rows, -(-size // 32))
         self._here = torch.full(shape, -1, dtype=torch.int32, pin_memory=is_cuda)
-        self._there = self._here.to(device) if device.type != "cpu" else self._here
+        self._there = self._here
+        if device.type != "cpu":
+            self._there = torch.empty_like(self._here, device=device)
         self.words: npt.NDArray[np.int32] = self._here.numpy()
         self.apply: Any = None
         if is_cuda and chosen_backend("auto", device) == "triton":

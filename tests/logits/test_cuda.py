@@ -364,7 +364,7 @@ def test_generation(way) -> None:
 
 @pytest.mark.parametrize("on_host", [1 << 17, 40, 0])
 def test_a_processor_of_transformers(monkeypatch, on_host) -> None:
-    """Rows that end one after another: the texts of the CPU, and one wait for each step."""
+    """Rows that end one after another: the texts of the CPU, and two waits for each step."""
     pytest.importorskip("transformers")
     from tokfold.transformers import GrammarLogitsProcessor
 
@@ -393,7 +393,7 @@ def test_a_processor_of_transformers(monkeypatch, on_host) -> None:
                 if device == "cuda":
                     torch.cuda.set_sync_debug_mode("default")
             waits = [w for w in caught if "synchronizing" in str(w.message)]
-            assert len(waits) <= 1 or on_host < 1 << 17
+            assert len(waits) <= 2 or on_host < 1 << 17  # a copy from the device, and one to it
             has_ended = [stop in row for row in ids[:, 1:].tolist()]
             chosen = torch.where(
                 torch.tensor(has_ended, device=device), 0, scores[:, :size].argmax(dim=-1)

@@ -43,7 +43,7 @@ class PlainTable:
         self.rows += len(masks)
         self.bytes += 4 * len(masks) * has_rows
         distinct = list(dict.fromkeys(masks))
-        if self.words == 1 or len(distinct) > self.capacity:
+        if len(distinct) > self.capacity:
             self.bytes += 4 * self.words * len(masks)
             return
         # Those that are there are used before room is made for the others.

@@ -186,10 +186,12 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
             const char *here = columns + offset, *node_here = node_columns + offset;
             unsigned int place = 0;
             while (rest) {
-                // Four at a time, so that four loads are under way; the last one over and over.
-                Quad found[4];
+                // Several at a time, so that their loads are under way together; the last one over
+                // and over. A node has few fresh places, and its multiprocessor other nodes.
+                constexpr int together = TREE ? 2 : 4;
+                Quad found[together];
 #pragma unroll
-                for (int i = 0; i < 4; ++i) {
+                for (int i = 0; i < together; ++i) {
                     place = rest ? first_place + __ffs(rest) - 1 : place;
                     rest &= rest - 1;
                     const bool is_node = TREE && (int)place > text.base;
@@ -198,9 +200,10 @@ __device__ __forceinline__ void take(const Chart &chart, const Memory<Item> &own
                     found[i] = load((is_node ? node_here : here) + before);
                 }
 #pragma unroll
-                for (int word = 0; word < 4; ++word)
-                    ends.words[word] |= found[0].words[word] | found[1].words[word]
-                                        | found[2].words[word] | found[3].words[word];
+                for (int i = 0; i < together; ++i)
+#pragma unroll
+                    for (int word = 0; word < 4; ++word)
+                        ends.words[word] |= found[i].words[word];
             }
             for (int step = 1; step < slices; step *= 2)
 #pragma unroll

@@ -1,9 +1,12 @@
 """Masks onto logits in one pass, by Triton.
 
 Logits are written as whole numbers with the bits of -inf: so one kernel serves all dtypes. A thread
-looks at 16 bytes of logits: where all of them are masked it writes without reading, where none is
-it does neither. Where a row may have several masks, and so several programs at once, only what is
-masked is written.
+looks at a *group*, 16 bytes of logits: where all of them are masked it writes without reading,
+where none is it does neither. Where a row may have several masks, and so several programs at once,
+only what is masked is written.
+
+A token mask is read as bytes: the bits of a group lie in one. For a class mask a thread reads the
+class of each token, and the bit of that class.
 """
 
 from __future__ import annotations
@@ -16,10 +19,13 @@ import triton.language as tl
 
 from tokfold.torch.fold import Fold
 
-__all__ = ["apply_classes", "apply_numbered", "apply_tokens"]
+__all__ = ["apply_classes", "apply_tokens", "unfold"]
 
 BLOCK = 2_048
-WARPS = 8
+"""Columns of a program."""
+WARPS = 4
+WORDS = 32
+"""Words of a token mask that a program unfolds."""
 _BITS = {
     torch.float32: (torch.int32, -0x0080_0000),
     torch.float16: (torch.int16, -0x0400),
@@ -27,12 +33,72 @@ _BITS = {
 }
 
 
+@triton.jit  # type: ignore[untyped-decorator]
+def _write(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    row,  # noqa: ANN001
+    columns,  # noqa: ANN001
+    width,  # noqa: ANN001
+    bits,  # noqa: ANN001
+    MASKED: tl.constexpr,  # noqa: N803
+    DISTINCT: tl.constexpr,  # noqa: N803
+    GROUP: tl.constexpr,  # noqa: N803
+):
+    """Writes what the bits of each group, the lowest of a number, do not allow."""
+    is_there = columns < width
+    is_allowed = ((bits >> tl.arange(0, GROUP)[None, :]) & 1) != 0
+    value = tl.full(columns.shape, MASKED, row.dtype.element_ty)
+    if DISTINCT:
+        # A group is a vector of one thread: it is read where it is mixed, and written whole.
+        has_masked = bits != (1 << GROUP) - 1
+        before = tl.load(row + columns, mask=has_masked & (bits != 0) & is_there, other=MASKED)
+        tl.store(row + columns, tl.where(is_allowed, before, value), mask=has_masked & is_there)
+    else:
+        # What is allowed is not written: another mask of this row may forbid it meanwhile.
+        tl.store(row + columns, value, mask=is_there & (is_allowed == 0))
+
+
 # What changes from call to call must not make Triton compile anew while a server serves.
+@triton.jit(  # type: ignore[untyped-decorator]
+    do_not_specialize=["num_rows", "mask_stride"],
+    do_not_specialize_on_alignment=["masks", "rows"],
+)
+def _apply_classes(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    logits,  # noqa: ANN001
+    row_stride,  # noqa: ANN001
+    num_rows,  # noqa: ANN001
+    width,  # noqa: ANN001
+    masks,  # noqa: ANN001
+    mask_stride,  # noqa: ANN001
+    rows,  # noqa: ANN001
+    class_of,  # noqa: ANN001
+    num_tokens,  # noqa: ANN001
+    MASKED: tl.constexpr,  # noqa: N803
+    HAS_ROWS: tl.constexpr,  # noqa: N803
+    DISTINCT: tl.constexpr,  # noqa: N803
+    BLOCK: tl.constexpr,  # noqa: N803
+    GROUP: tl.constexpr,  # noqa: N803
+):
+    groups = tl.program_id(1) * (BLOCK // GROUP) + tl.arange(0, BLOCK // GROUP)[:, None]
+    places = tl.arange(0, GROUP)[None, :]
+    columns = groups * GROUP + places
+    # The load of the classes does not wait for that of the row.
+    bit = tl.load(class_of + columns, mask=columns < num_tokens, other=-1).to(tl.int32)
+    index = tl.program_id(0).to(tl.int64)
+    row = index
+    if HAS_ROWS:
+        row = tl.load(rows + index).to(tl.int64)
+    if (row >= 0) & (row < num_rows):
+        word = tl.load(masks + index * mask_stride + (bit >> 5), mask=bit >= 0, other=0)
+        allowed = (word >> (bit & 31)) & 1
+        bits = tl.sum(allowed << places, axis=1, keep_dims=True)
+        _write(logits + row * row_stride, columns, width, bits, MASKED, DISTINCT, GROUP)
+
+
 @triton.jit(  # type: ignore[untyped-decorator]
     do_not_specialize=["num_rows", "mask_stride"],
     do_not_specialize_on_alignment=["masks", "numbers", "rows"],
 )
-def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
+def _apply_tokens(  # type: ignore[no-untyped-def]  # noqa: ANN202
     logits,  # noqa: ANN001
     row_stride,  # noqa: ANN001
     num_rows,  # noqa: ANN001
@@ -41,84 +107,56 @@ def _apply(  # type: ignore[no-untyped-def]  # noqa: ANN202
     mask_stride,  # noqa: ANN001
     numbers,  # noqa: ANN001
     rows,  # noqa: ANN001
-    class_of,  # noqa: ANN001
     num_tokens,  # noqa: ANN001
     MASKED: tl.constexpr,  # noqa: N803
     HAS_NUMBERS: tl.constexpr,  # noqa: N803
     HAS_ROWS: tl.constexpr,  # noqa: N803
-    HAS_CLASSES: tl.constexpr,  # noqa: N803
     DISTINCT: tl.constexpr,  # noqa: N803
     BLOCK: tl.constexpr,  # noqa: N803
     GROUP: tl.constexpr,  # noqa: N803
 ):
-    groups = tl.arange(0, BLOCK // GROUP)[:, None]
-    columns = tl.program_id(1) * BLOCK + groups * GROUP + tl.arange(0, GROUP)[None, :]
-    is_token = columns < num_tokens
-    # The load of the classes does not wait for that of the row.
-    if HAS_CLASSES:
-        bit = tl.load(class_of + columns, mask=is_token, other=-1).to(tl.int32)
-    else:
-        bit = tl.where(is_token, columns, -1)
-    index = tl.program_id(0)
-    row = index.to(tl.int64)
+    groups = tl.program_id(1) * (BLOCK // GROUP) + tl.arange(0, BLOCK // GROUP)[:, None]
+    columns = groups * GROUP + tl.arange(0, GROUP)[None, :]
+    index = tl.program_id(0).to(tl.int64)
+    row = index
     if HAS_ROWS:
         row = tl.load(rows + index).to(tl.int64)
-    mask = index.to(tl.int64)
+    mask = index
     if HAS_NUMBERS:
         mask = tl.load(numbers + index).to(tl.int64)
     if (row >= 0) & (row < num_rows):
-        words = masks + mask * mask_stride + (bit >> 5)
-        word = tl.load(words, mask=bit >= 0, other=0)
-        allowed = (word >> (bit & 31)) & 1
-        is_there = columns < width
-        place = logits + row * row_stride + columns
-        value = tl.full((BLOCK // GROUP, GROUP), MASKED, logits.dtype.element_ty)
-        if DISTINCT:
-            # A group is a vector of one thread: it is read where it is mixed, and written whole.
-            count = tl.sum(allowed, axis=1, keep_dims=True)
-            is_mixed = (count > 0) & (count < GROUP) & is_there
-            before = tl.load(place, mask=is_mixed, other=MASKED)
-            after = tl.where(allowed == 0, value, before)
-            tl.store(place, after, mask=(count < GROUP) & is_there)
-        else:
-            # What is allowed is not written: another mask of this row may forbid it meanwhile.
-            tl.store(place, value, mask=is_there & (allowed == 0))
+        first = groups * GROUP
+        bits = tl.load(masks + mask * mask_stride + (first >> 3), mask=first < num_tokens, other=0)
+        bits = bits.to(tl.int32) >> (first & 7)
+        # The bits behind the last token may be anything.
+        known = tl.minimum(tl.maximum(num_tokens - first, 0), GROUP)
+        bits &= (1 << known) - 1
+        _write(logits + row * row_stride, columns, width, bits, MASKED, DISTINCT, GROUP)
 
 
-def _launch(
-    logits: torch.Tensor,
-    masks: torch.Tensor,
-    numbers: torch.Tensor | None,
-    rows: torch.Tensor | None,
-    class_of: torch.Tensor | None,
-    num_tokens: int,
-    distinct: bool,
-) -> None:
-    count = (masks if numbers is None else numbers).shape[0]
-    if count == 0 or logits.shape[1] == 0:
-        return
-    kind, masked = _BITS[logits.dtype]
-    kernel: Any = _apply
-    kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
-        logits.view(kind),
-        logits.stride(0),
-        logits.shape[0],
-        logits.shape[1],
-        masks,
-        masks.stride(0),
-        masks if numbers is None else numbers,
-        masks if rows is None else rows,
-        masks if class_of is None else class_of,
-        num_tokens,
-        MASKED=masked,
-        HAS_NUMBERS=numbers is not None,
-        HAS_ROWS=rows is not None,
-        HAS_CLASSES=class_of is not None,
-        DISTINCT=distinct or rows is None,
-        BLOCK=BLOCK,
-        GROUP=16 // logits.element_size(),
-        num_warps=WARPS,
-    )
+@triton.jit(  # type: ignore[untyped-decorator]
+    do_not_specialize=["mask_stride"], do_not_specialize_on_alignment=["masks", "numbers"]
+)
+def _unfold(  # type: ignore[no-untyped-def]  # noqa: ANN202
+    table,  # noqa: ANN001
+    num_words,  # noqa: ANN001
+    masks,  # noqa: ANN001
+    mask_stride,  # noqa: ANN001
+    numbers,  # noqa: ANN001
+    class_of,  # noqa: ANN001
+    num_tokens,  # noqa: ANN001
+    WORDS: tl.constexpr,  # noqa: N803
+):
+    words = tl.program_id(1) * WORDS + tl.arange(0, WORDS)
+    places = tl.arange(0, 32)[None, :]
+    tokens = words[:, None] * 32 + places
+    bit = tl.load(class_of + tokens, mask=tokens < num_tokens, other=-1).to(tl.int32)
+    index = tl.program_id(0).to(tl.int64)
+    number = tl.load(numbers + index).to(tl.int64)
+    word = tl.load(masks + index * mask_stride + (bit >> 5), mask=bit >= 0, other=0)
+    allowed = (word >> (bit & 31)) & 1
+    unfolded = tl.sum(allowed << places, axis=1)
+    tl.store(table + number * num_words + words, unfolded, mask=words < num_words)
 
 
 def apply_classes(
@@ -132,19 +170,28 @@ def apply_classes(
 
     ``distinct`` says that no row has two masks.
     """
-    _launch(logits, masks, None, rows, fold.class_of, fold.num_tokens, distinct)
-
-
-def apply_numbered(
-    logits: torch.Tensor,
-    table: torch.Tensor,
-    numbers: torch.Tensor,
-    fold: Fold,
-    rows: torch.Tensor | None,
-    distinct: bool = False,
-) -> None:
-    """The same with masks of a table, by their numbers."""
-    _launch(logits, table, numbers, rows, fold.class_of, fold.num_tokens, distinct)
+    count = masks.shape[0]
+    if count == 0 or logits.shape[1] == 0:
+        return
+    kind, masked = _BITS[logits.dtype]
+    kernel: Any = _apply_classes
+    kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
+        logits.view(kind),
+        logits.stride(0),
+        logits.shape[0],
+        logits.shape[1],
+        masks,
+        masks.stride(0),
+        masks if rows is None else rows,
+        fold.class_of,
+        fold.num_tokens,
+        MASKED=masked,
+        HAS_ROWS=rows is not None,
+        DISTINCT=distinct or rows is None,
+        BLOCK=BLOCK,
+        GROUP=16 // logits.element_size(),
+        num_warps=WARPS,
+    )
 
 
 def apply_tokens(
@@ -153,6 +200,47 @@ def apply_tokens(
     vocab_size: int,
     rows: torch.Tensor | None,
     distinct: bool = False,
+    numbers: torch.Tensor | None = None,
 ) -> None:
-    """Token masks onto logits of two dimensions."""
-    _launch(logits, masks, None, rows, None, vocab_size, distinct)
+    """The same with token masks; with ``numbers`` those of them that the numbers say."""
+    count = (masks if numbers is None else numbers).shape[0]
+    if count == 0 or logits.shape[1] == 0:
+        return
+    kind, masked = _BITS[logits.dtype]
+    kernel: Any = _apply_tokens
+    kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
+        logits.view(kind),
+        logits.stride(0),
+        logits.shape[0],
+        logits.shape[1],
+        masks.view(torch.uint8),
+        4 * masks.stride(0),
+        masks if numbers is None else numbers,
+        masks if rows is None else rows,
+        vocab_size,
+        MASKED=masked,
+        HAS_NUMBERS=numbers is not None,
+        HAS_ROWS=rows is not None,
+        DISTINCT=distinct or rows is None,
+        BLOCK=BLOCK,
+        GROUP=16 // logits.element_size(),
+        num_warps=WARPS,
+    )
+
+
+def unfold(table: torch.Tensor, numbers: torch.Tensor, masks: torch.Tensor, fold: Fold) -> None:
+    """Write the token masks of class masks into rows of a table: those of the numbers."""
+    if not len(numbers):
+        return
+    kernel: Any = _unfold
+    kernel[(len(numbers), triton.cdiv(table.shape[1], WORDS))](
+        table,
+        table.shape[1],
+        masks,
+        masks.stride(0),
+        numbers,
+        fold.class_of,
+        fold.num_tokens,
+        WORDS=WORDS,
+        num_warps=WARPS,
+    )

@@ -6,17 +6,29 @@ import torch
 
 from tokfold.torch.fold import Fold
 
-__all__ = ["apply_classes", "apply_tokens"]
+__all__ = ["apply_classes", "apply_tokens", "unfolded"]
 
 
 def apply_classes(
     logits: torch.Tensor, masks: torch.Tensor, fold: Fold, rows: torch.Tensor | None
 ) -> None:
     """As the kernel of the same name."""
+    _mask(logits, _tokens_of(masks, fold), rows)
+
+
+def unfolded(masks: torch.Tensor, fold: Fold) -> torch.Tensor:
+    """The token masks of class masks: int32, shape ``(n, ceil(num_tokens / 32))``."""
+    allowed = _tokens_of(masks, fold)
+    padded = torch.nn.functional.pad(allowed, (0, -allowed.shape[1] % 32)).view(len(masks), -1, 32)
+    places = torch.arange(32, device=masks.device)
+    return (padded.to(torch.int64) << places).sum(dim=2).to(torch.int32)
+
+
+def _tokens_of(masks: torch.Tensor, fold: Fold) -> torch.Tensor:
+    """Which tokens class masks allow: bool, shape ``(n, num_tokens)``."""
     class_of = fold.class_of.to(torch.int64)
     words = masks[:, class_of.clamp(min=0) >> 5]
-    allowed = (words >> (class_of & 31).to(torch.int32) & 1).bool() & (class_of >= 0)
-    _mask(logits, allowed, rows)
+    return (words >> (class_of & 31).to(torch.int32) & 1).bool() & (class_of >= 0)
 
 
 def apply_tokens(

@@ -1,4 +1,4 @@
-"""Class masks that recur, kept on the device and known there by number."""
+"""Masks that recur, kept on the device and known there by number."""
 
 from __future__ import annotations
 
@@ -29,6 +29,9 @@ __all__ = ["MaskTable", "TableCounters"]
 RING = 4
 """Buffers that may be on their way to the device at once."""
 
+MOST_MASKS, DEFAULT_BYTES = 4_096, 32 << 20
+"""Bounds of a table's masks where nobody sets one."""
+
 
 class TableCounters(NamedTuple):
     """What a table did."""
@@ -46,34 +49,40 @@ class TableCounters(NamedTuple):
 
 
 class MaskTable:
-    """Class masks on a device, each distinct one once.
+    """Masks on a device, each distinct one once.
 
     A text meets few distinct masks, and meets them again: after some hundred tokens nearly all
     masks of a step are there, and four bytes a row go to the device instead of a row of words.
-    What was not used for longest goes first. For one thread and one stream at a time.
+    A class mask is unfolded when it comes, so that a step looks at no classes. What was not used
+    for longest goes first. For one thread and one stream at a time.
 
     Attributes:
         fold: the classes.
         capacity: masks at most.
     """
 
-    def __init__(self, fold: Fold, capacity: int = 4_096, *, max_rows: int = 512) -> None:
+    def __init__(self, fold: Fold, capacity: int | None = None, *, max_rows: int = 512) -> None:
         """Make an empty table.
 
         Args:
             fold: the classes, on the device.
-            capacity: masks at most: ``capacity * fold.num_words * 4`` bytes of the device.
+            capacity: masks at most. Each takes a bit for each token: 16 KB of the device for
+                128,256 tokens. By default as many as fit 32 MiB: ``max_rows`` at least, 4,096 at
+                most.
             max_rows: rows of one call at most.
         """
         if not isinstance(fold, Fold):
             raise wrong_type("fold", "a tokfold.torch.Fold", fold)
+        token_words = -(-fold.num_tokens // 32)
+        if capacity is None:
+            capacity = max(max_rows, min(MOST_MASKS, DEFAULT_BYTES // (4 * token_words)))
         if capacity < 1 or max_rows < 1:
             raise ValueError(f"capacity and max_rows must be 1 or more, not {capacity}, {max_rows}")
         self.fold = fold
         self.capacity = capacity
         self._max_rows = max_rows
         device, words = fold.device, fold.num_words
-        self._table = torch.zeros((capacity, words), dtype=torch.int32, device=device)
+        self._table = torch.empty((capacity, token_words), dtype=torch.int32, device=device)
         # A buffer holds numbers, rows, places of new masks, and new masks.
         size = max_rows * (3 + words)
         self._is_cuda = device.type == "cuda"
@@ -103,8 +112,8 @@ class MaskTable:
         """As :func:`apply_class_bitmask_`, for masks that are on the CPU.
 
         Masks that are in the table go as numbers, the others as they are, and into the table; all
-        as they are where a number is no shorter, or the table cannot hold them all at once. Nothing
-        waits for the device but for a buffer that is still on its way from four calls before.
+        as they are where the table cannot hold them all at once. Nothing waits for the device but
+        for a buffer that is still on its way from four calls before.
 
         Args:
             logits: as there.
@@ -143,15 +152,15 @@ class MaskTable:
         try:
             sent = self._send(masks, numbers, new, listed)
             if new:
-                self._table.index_copy_(0, sent.places.long(), sent.masks)
+                self._unfold(chosen, sent.places, sent.masks)
         except BaseException:
             self.clear()  # what was to be there may not be
             raise
         distinct = are_distinct(listed)
-        if numbers is None:
-            self._launch(chosen, wide, sent.masks, None, sent.rows, distinct)
+        if sent.numbers is None:
+            self._apply_classes(chosen, wide, sent.masks, sent.rows, distinct)
         else:
-            self._launch(chosen, wide, self._table, sent.numbers, sent.rows, distinct)
+            self._apply_tokens(chosen, wide, sent.numbers, sent.rows, distinct)
         if self._is_cuda:
             self._applied = torch.cuda.current_stream(fold.device).record_event()
         self._counts["rows"] += len(masks)
@@ -173,10 +182,8 @@ class MaskTable:
     ) -> tuple[list[int] | None, list[tuple[int, int]]]:
         """The number of each mask, and of those that are new their rows and numbers.
 
-        ``None`` where masks are better sent as they are.
+        ``None`` where they are more than the table holds.
         """
-        if self.fold.num_words <= 1:
-            return None, []
         keys = [mask.tobytes() for mask in masks]
         distinct = dict.fromkeys(keys)
         if len(distinct) > self.capacity:
@@ -265,25 +272,44 @@ class MaskTable:
             stream.wait_event(event)
         self._sent[turn] = event
 
-    def _launch(
+    def _unfold(self, backend: Backend, places: torch.Tensor, masks: torch.Tensor) -> None:
+        if backend == "triton":
+            from tokfold.torch import kernels
+
+            kernels.unfold(self._table, places, masks, self.fold)
+        else:
+            self._table.index_copy_(0, places.long(), plain.unfolded(masks, self.fold))
+
+    def _apply_tokens(
+        self,
+        backend: Backend,
+        logits: torch.Tensor,
+        numbers: torch.Tensor,
+        rows: torch.Tensor | None,
+        distinct: bool,
+    ) -> None:
+        size = self.fold.num_tokens
+        if backend == "triton":
+            from tokfold.torch import kernels
+
+            kernels.apply_tokens(logits, self._table, size, rows, distinct, numbers)
+        else:
+            plain.apply_tokens(logits, self._table[numbers], size, rows)
+
+    def _apply_classes(
         self,
         backend: Backend,
         logits: torch.Tensor,
         masks: torch.Tensor,
-        numbers: torch.Tensor | None,
         rows: torch.Tensor | None,
         distinct: bool,
     ) -> None:
         if backend == "triton":
             from tokfold.torch import kernels
 
-            if numbers is None:
-                kernels.apply_classes(logits, masks, self.fold, rows, distinct)
-            else:
-                kernels.apply_numbered(logits, masks, numbers, self.fold, rows, distinct)
-            return
-        chosen = masks if numbers is None else masks[numbers]
-        plain.apply_classes(logits, chosen, self.fold, rows)
+            kernels.apply_classes(logits, masks, self.fold, rows, distinct)
+        else:
+            plain.apply_classes(logits, masks, self.fold, rows)
 
     def __repr__(self) -> str:
         return f"<MaskTable of {len(self._places)} masks, {self.capacity} at most, {self.fold!r}>"
