@@ -18,6 +18,8 @@ pub(super) struct ClassNfa {
     alphabet: ScalarAlphabet,
     is_final: Vec<bool>,
     starts: Vec<u32>,
+    /// A state from which every text is accepted.
+    universal: Option<u32>,
     edges: Vec<(u32, u32, u32)>,
     epsilons: Vec<(u32, u32)>,
     labels: Vec<Label>,
@@ -40,6 +42,7 @@ impl ClassNfa {
             alphabet,
             is_final: Vec::new(),
             starts: Vec::new(),
+            universal: None,
             edges: Vec::new(),
             epsilons: Vec::new(),
             labels: Vec::new(),
@@ -58,6 +61,11 @@ impl ClassNfa {
 
     pub(super) fn add_start(&mut self, state: u32) {
         self.starts.push(state);
+    }
+
+    /// Says that every text is accepted from a state: nothing else matters beside it.
+    pub(super) fn set_universal(&mut self, state: u32) {
+        self.universal = Some(state);
     }
 
     pub(super) fn add_edge(&mut self, from: u32, label: u32, to: u32) {
@@ -140,7 +148,7 @@ impl ClassNfa {
         let is_kept =
             |q: u32| self.is_final[q as usize] || edges_of[q as usize] < edges_of[q as usize + 1];
         let mut subsets = SubsetTable::default();
-        let start = closure.of(&self.starts, is_kept, bounds)?;
+        let start = self.telling(closure.of(&self.starts, is_kept, bounds)?);
         subsets.number(start, bounds)?;
 
         let mut table = DfaTable::new(self.alphabet.clone());
@@ -172,7 +180,7 @@ impl ClassNfa {
                 if let Some(&state) = known.get(targets.as_slice()) {
                     return Ok(state);
                 }
-                let reached = closure.of(targets, is_kept, bounds)?;
+                let reached = self.telling(closure.of(targets, is_kept, bounds)?);
                 let state = subsets.number(reached, bounds)?;
                 known.insert(targets.as_slice().into(), state);
                 Ok(state)
@@ -189,6 +197,14 @@ impl ClassNfa {
             table.push_row(is_final, default, row.iter().copied());
         }
         Ok(table)
+    }
+
+    /// The states of a set, in order, that matter for what is accepted.
+    fn telling(&self, states: Vec<u32>) -> Vec<u32> {
+        match self.universal {
+            Some(all) if states.binary_search(&all).is_ok() => vec![all],
+            _ => states,
+        }
     }
 }
 

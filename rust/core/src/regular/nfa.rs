@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 pub struct ScalarNfa {
     is_final: Vec<bool>,
     starts: Vec<u32>,
+    universal: Option<u32>,
     /// From, the number of the set, to.
     edges: Vec<(u32, u32, u32)>,
     epsilons: Vec<(u32, u32)>,
@@ -45,6 +46,14 @@ impl ScalarNfa {
     /// Makes a state final.
     pub fn set_final(&mut self, state: u32) {
         self.is_final[state as usize] = true;
+    }
+
+    /// Makes a state final, and one that reads all characters and stays: nothing else matters once it is
+    /// reached. There is one such state at most.
+    pub(super) fn set_universal(&mut self, state: u32) {
+        self.set_final(state);
+        self.add_edge(state, &CharSet::scalar_values(), state);
+        self.universal = Some(state);
     }
 
     /// Adds an edge that reads one character of the set. Surrogates in it count for nothing.
@@ -103,6 +112,7 @@ impl ScalarNfa {
             out.add_epsilon(from, to);
         }
         self.starts.iter().for_each(|&state| out.add_start(state));
+        self.universal.into_iter().for_each(|state| out.set_universal(state));
         Ok(out)
     }
 }

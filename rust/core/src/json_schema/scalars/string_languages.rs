@@ -79,7 +79,8 @@ impl Converter<'_> {
                 Atom::Language(language) => {
                     let entry = &self.languages[usize::from(language)];
                     let counts = entry.pattern.as_ref();
-                    let counts = counts.is_some_and(|p| p.is_plain() && p.greatest_count() > 16);
+                    let counts =
+                        counts.is_some_and(|p| p.greatest_count() > 16 && p.keeps_counts(true));
                     if counts {
                         match self.automaton_within(language, LARGE_PATTERN) {
                             Ok(_) => {}

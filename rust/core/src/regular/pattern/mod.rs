@@ -17,13 +17,16 @@
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
 //! lengths    lookaheads that bound the length of the text
 //! to_dfa     automata of patterns whose assertions are only `^` and `$`
+//! kinds      automata of patterns with `\b`, `\B` and anchors of lines
 //! residual   automata of all other patterns: formulas over positions, read character by character
 //!  clauses   the formulas: disjunctions of conjunctions
 //! to_expr    expressions of a grammar, in which counts stay counts
+//! boundaries `\b` and `\B` written out as sets of characters, for these
 //! ```
 //!
 //! No pass recurses, so the nesting of groups costs memory and no stack.
 
+mod boundaries;
 mod classes;
 mod clauses;
 mod error;
@@ -31,6 +34,7 @@ mod escapes;
 mod flags;
 mod foreign;
 mod groups;
+mod kinds;
 mod lengths;
 mod parser;
 mod program;

@@ -1,13 +1,12 @@
-//! Automata of plain patterns: assertions are `^` and `$` at the ends of the text only.
+//! Automata of patterns, and of plain ones: assertions are `^` and `$` at the ends of the text only.
 //!
 //! Such assertions need no formulas. What `^` leads to can be reached before anything is read, so
 //! it is a start; what `$` leads to the end from is final.
 
 use super::super::{Bounds, Dfa, ScalarNfa};
-use super::Pattern;
 use super::program::{END, Program, START, WayCondition};
-use super::residual;
 use super::syntax::{Assertion, PatternTree};
+use super::{Pattern, kinds, residual};
 use crate::error::Result;
 use crate::grammar::CharSet;
 
@@ -19,7 +18,10 @@ impl Pattern {
     pub fn to_dfa(&self, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
         match self.is_plain() {
             true => plain(&self.tree, search, bounds),
-            false => residual::automaton(&self.tree, search, bounds),
+            false => match kinds::automaton(&self.tree, search, bounds)? {
+                Some(known) => Ok(known),
+                None => residual::automaton(&self.tree, search, bounds),
+            },
         }
     }
 }
@@ -69,7 +71,7 @@ fn plain(tree: &PatternTree, search: bool, bounds: &Bounds<'_>) -> Result<Dfa> {
         nfa.add_start(before);
         nfa.add_edge(before, &all, before);
         nfa.add_epsilon(before, START);
-        nfa.add_edge(END, &all, END);
+        nfa.set_universal(END);
     }
     Dfa::from_nfa(&nfa, bounds)
 }

@@ -47,8 +47,8 @@ enum WritingStep {
 
 impl Pattern {
     /// The same as an expression, counts kept as counts; `character` adds one character of a set.
-    /// `None` where only an automaton says it: lookaround, `\b`, anchors inside, sets without a
-    /// character. Expressions may have been added even then.
+    /// `None` where only an automaton says it: lookaround, anchors inside, `\b` in what repeats, sets
+    /// without a character. Expressions may have been added even then.
     ///
     /// # Errors
     /// What ends the work.
@@ -63,12 +63,13 @@ impl Pattern {
             return Ok(None);
         }
         let (written, sets) = (FxHashMap::default(), FxHashMap::default());
-        let tree = &self.tree;
+        let without_boundaries = self.tree_without_boundaries(search);
+        let tree = without_boundaries.as_ref().unwrap_or(&self.tree);
         let (anything, empty) = (None, None);
         let mut writer =
             ExprWriter { tree, builder, character, bounds, written, sets, anything, empty };
         let side = if search { Neighbor::Open } else { Neighbor::Closed };
-        writer.write((self.tree.root(), side, side))
+        writer.write((tree.root(), side, side))
     }
 }
 

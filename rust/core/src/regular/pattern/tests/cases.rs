@@ -162,7 +162,27 @@ fn counts_stay_counts() {
     assert_eq!(count("^[0-9a-f]{64}$"), Some((3, 64)));
     assert_eq!(count(r"^(?:.{0,4096}|(x{1000}){1000})$"), Some((7, 4096)));
     assert!(count(r"^(a|^b$)$").is_some());
-    for text in ["a^b", "(?:^a)*", r"\ba", "(?=a)", "[]", "$a"] {
+    for text in ["a^b", "(?:^a)*", r"(?:\ba)*", "(?=a)", "[]", "$a"] {
         assert_eq!(count(text), None, "{text}");
+    }
+}
+
+#[test]
+fn counts_beside_boundaries_stay_counts() {
+    for (text, is_written) in [
+        (r"^[a-z.]{1,256}\.[a-z(]{1,6}\b[a-z/]*$", true),
+        (r"\ba", true),
+        (r"\b(?:\w{1,64}-?)\b", true),
+        (r"x{0,20}\B-?\b[^x]{3}", true),
+        (r"^(?:\b\w{1,64})+$", false),
+        (r"^(?:a\b|b)-{20}$", false),
+        (r"^(?=a)a{1,20}\b-$", false),
+        (&r"a{0,9}\B".repeat(9), false),
+        (&r"a{2}\B".repeat(17), false),
+    ] {
+        let pattern = parse(text, PatternDialect::Ecma, "").expect("the test's pattern is one");
+        assert_eq!(pattern.keeps_counts(true), is_written, "{text}");
+        let expected = is_written.then(|| automaton(text, PatternDialect::Ecma, "", true));
+        assert_eq!(written(&pattern, true), expected, "{text}");
     }
 }

@@ -183,6 +183,42 @@ fn ast() -> impl Strategy<Value = Ast> {
     })
 }
 
+/// Patterns that assert much, and look at the characters before and behind alone.
+fn neighbours() -> impl Strategy<Value = Ast> {
+    let letter = || proptest::sample::select(LETTERS.to_vec());
+    let leaf = prop_oneof![
+        4 => letter().prop_map(Ast::Character),
+        1 => Just(Ast::Any),
+        2 => any::<bool>().prop_map(|is_negated| Ast::Word { is_negated }),
+        1 => Just(Ast::Start),
+        1 => Just(Ast::End),
+        4 => any::<bool>().prop_map(|is_negated| Ast::Boundary { is_negated }),
+    ];
+    leaf.prop_recursive(4, 24, 5, |inner| {
+        let counts = (0u32..3, proptest::option::of(0u32..4))
+            .prop_map(|(min, more)| (min, more.map(|more| min + more)));
+        let flag = proptest::sample::select(vec!['i', 'm', 's']);
+        prop_oneof![
+            4 => proptest::collection::vec(inner.clone(), 0..6).prop_map(Ast::Sequence),
+            2 => proptest::collection::vec(inner.clone(), 1..4).prop_map(Ast::Choice),
+            3 => (inner.clone(), counts).prop_map(|(body, (min, max))| {
+                Ast::Repeat { body: Box::new(body), min, max, is_lazy: false }
+            }),
+            1 => (inner, flag, any::<bool>()).prop_map(|(body, letter, is_on)| {
+                Ast::Flag { body: Box::new(body), letter, is_on }
+            }),
+        ]
+    })
+}
+
+/// Whether a pattern has `\b` or `\B`, and no other assertion than `^` and `$`.
+fn has_boundary(pattern: &Pattern) -> bool {
+    let is_boundary = |node: &PatternNode| {
+        matches!(node, PatternNode::Assert(syntax::Assertion::Boundary { .. }))
+    };
+    pattern.tree.nodes.iter().any(is_boundary)
+}
+
 /// All texts of up to four letters.
 fn universe() -> Vec<Vec<char>> {
     let mut all = vec![Vec::new()];
@@ -223,8 +259,27 @@ proptest! {
                 prop_assert_eq!(language.accepts(&text), expected, "{:?}, search {}", text, search);
             }
             if let Some(written) = written(&pattern, search) {
-                prop_assert!(pattern.is_plain());
+                prop_assert!(pattern.is_plain() || has_boundary(&pattern));
                 prop_assert_eq!(written, language);
+            }
+        }
+    }
+
+    /// Kinds of characters and formulas make one automaton of a pattern that looks at neighbours alone.
+    #[test]
+    fn kinds_and_formulas_agree(ast in neighbours(), i: bool, m: bool) {
+        let mut text = String::new();
+        ast.print(&mut text);
+        let flags = [(i, "i"), (m, "m")].map(|(is_on, flag)| if is_on { flag } else { "" }).concat();
+        let pattern = parse(&text, PatternDialect::Ecma, &flags).expect("printed patterns are patterns");
+        for search in [false, true] {
+            let budget = budget();
+            let bounds = within(&budget);
+            let by_kinds = kinds::automaton(&pattern.tree, search, &bounds).expect("it is small");
+            let by_formulas = residual::automaton(&pattern.tree, search, &bounds).expect("it is small");
+            prop_assert_eq!(by_kinds, Some(by_formulas.clone()), "{}, search {}", text, search);
+            if let Some(written) = written(&pattern, search) {
+                prop_assert_eq!(written, by_formulas, "{}, search {}, written", text, search);
             }
         }
     }
