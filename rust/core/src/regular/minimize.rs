@@ -42,6 +42,7 @@ pub(super) fn equivalent(table: &DfaTable, bounds: &Bounds<'_>) -> Result<Blocks
     let mut inside = Vec::new();
     let mut by_rest = Vec::new();
     let mut marks: Vec<(u32, u32)> = Vec::new();
+    let mut by_class = ClassGroups::new(table.num_classes());
     while let Some(block) = partition.pending.pop() {
         inside.clear();
         inside.extend_from_slice(partition.members(block));
@@ -63,11 +64,10 @@ pub(super) fn equivalent(table: &DfaTable, bounds: &Bounds<'_>) -> Result<Blocks
             marks.extend(row.map(|&(class, _)| (class, p)));
         }
         bounds.budget.spend(inside.len() + by_rest.len() + 2 * marks.len())?;
-        marks.sort_unstable();
-        for run in marks.chunk_by(|a, b| a.0 == b.0) {
-            run.iter().for_each(|&(_, p)| partition.mark(p));
+        by_class.each_group(&marks, |states| {
+            states.iter().for_each(|&p| partition.mark(p));
             partition.split();
-        }
+        });
         inside.iter().for_each(|&q| is_inside[q as usize] = false);
     }
     Ok(Blocks { len: partition.starts.len(), of: partition.block_of })
@@ -102,6 +102,47 @@ impl ReverseEdges {
 
     fn of(&self, q: u32) -> &[(u32, u32)] {
         &self.edges[self.starts[q as usize] as usize..self.starts[q as usize + 1] as usize]
+    }
+}
+
+/// Groups states by class, in time linear in their number.
+struct ClassGroups {
+    /// For each class how many states there are, then where the next one goes; 0 between calls.
+    places: Vec<u32>,
+    classes: Vec<u32>,
+    states: Vec<u32>,
+}
+
+impl ClassGroups {
+    fn new(num_classes: usize) -> Self {
+        Self { places: vec![0; num_classes], classes: Vec::new(), states: Vec::new() }
+    }
+
+    fn each_group(&mut self, marks: &[(u32, u32)], mut visit: impl FnMut(&[u32])) {
+        self.classes.clear();
+        for &(class, _) in marks {
+            let count = &mut self.places[class as usize];
+            if *count == 0 {
+                self.classes.push(class);
+            }
+            *count += 1;
+        }
+        let mut next = 0;
+        for &class in &self.classes {
+            next += std::mem::replace(&mut self.places[class as usize], next);
+        }
+        self.states.resize(marks.len(), 0);
+        for &(class, state) in marks {
+            let place = &mut self.places[class as usize];
+            self.states[*place as usize] = state;
+            *place += 1;
+        }
+        let mut start = 0;
+        for &class in &self.classes {
+            let end = std::mem::take(&mut self.places[class as usize]) as usize;
+            visit(&self.states[start..end]);
+            start = end;
+        }
     }
 }
 

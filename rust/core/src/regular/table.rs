@@ -44,6 +44,11 @@ impl DfaTable {
         self.finals.len()
     }
 
+    /// The number of classes.
+    pub(super) fn num_classes(&self) -> usize {
+        self.alphabet.len() as usize
+    }
+
     /// The number of edges besides those of the rest.
     pub(super) fn num_edges(&self) -> usize {
         self.edges.len()
