@@ -156,6 +156,15 @@ def test_more_masks_than_a_table_was_made_for(backend) -> None:
     assert table.counters.bytes_sent == 3 * (1 + 1 + 1 + 2) * 4
 
 
+def test_masks_by_default() -> None:
+    """As many as take 32 MiB, within bounds; those of one call fit in any case."""
+    assert MaskTable(FOLDS[2]).capacity == 4_096
+    assert MaskTable(FOLDS[2], max_rows=5_000).capacity == 5_000
+    of_llama = Fold(random_classes(128_256, 40))
+    assert MaskTable(of_llama).capacity == (32 << 20) // 16_032
+    assert MaskTable(of_llama, max_rows=3_000).capacity == 3_000
+
+
 @pytest.mark.parametrize("backend", ["auto", "cpu"])
 def test_on_the_cpu_nothing_is_sent(backend) -> None:
     """The fold remembers rows; any number of masks will do."""
