@@ -4,6 +4,28 @@
 writes, before each token, which tokens may come next. A server makes one :class:`GrammarCompiler`.
 :func:`compile_classes` folds the vocabulary into classes of tokens that the grammar cannot tell
 apart: our engine uses them, and so can others (:mod:`tokfold.xgrammar`).
+
+What is public:
+
+- ``grammar``, ``vocabulary``, ``engine``, ``matcher``, ``batch``, ``bitmask``, ``classes``,
+  ``pool``: from a grammar to masks
+- ``prompt``, ``state``, ``explanation``, ``recognition``: more of a text
+- ``compiler``: many grammars; ``options``, ``limits``, ``interrupt``, ``errors``: for all of these
+- ``structural_tags``: what models of a family write; ``xgrammar``: masks of XGrammar over classes
+- ``torch``, ``transformers``, ``mlx``, ``llama_cpp``, ``vllm``, ``sglang``: in loops and servers
+- ``chart_gpu``, ``mask_store``, ``laboratory``, ``cli``: wings that nothing else needs
+
+The private modules:
+
+- ``_sources``, ``_source_kinds``, ``_converters``, ``_tags``: what a grammar is made of, and how
+- ``_loaders``, ``_token_names``, ``_token_checks``: vocabularies, and grammars beside them
+- ``_admission``, ``_background``, ``_cache``, ``_serving``: many requests: who compiles next, work
+  in the background, what is kept, what servers share
+- ``_history``: what logits processors of one sequence share; ``_protocols``: what they ask of a
+  matcher
+- ``_artifact``, ``_parts``, ``_schema_records``, ``_written``, ``_json``: what is saved and written
+- ``_checks``, ``_names``, ``_extras``, ``_lazy``: arguments, hints for names, packages that are
+  missing
 """
 
 import importlib

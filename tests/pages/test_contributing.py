@@ -1,13 +1,17 @@
 """CONTRIBUTING.md answers its questions: the files that it names exist, with the names in them.
 
-The design pages are what it says of them: short, listed in DESIGN.md, and named by the code.
+The design pages are what it says of them: short, listed in DESIGN.md, and named by the code. Every
+folder of modules has a map.
 """
 
 from __future__ import annotations
 
+import ast
 import itertools
 import re
 from pathlib import Path
+
+from tokfold.cli.commands import COMMANDS, LABORATORY
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "rust" / "core" / "src"
@@ -23,7 +27,7 @@ def test_places_that_contributing_names_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("## Where is ...?\n")[1].split("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 33
+    assert len(rows) == 38
     recipes = text.split("## Recipes\n")[1].split("\n## ")[0]
     assert recipes.count("\n**") == 6
     named = re.findall(r"`((?:rust|python|tests|docs|examples)[/\w.-]*/[\w.-]+)`", table + recipes)
@@ -120,3 +124,47 @@ def test_design_pages_that_code_names_exist() -> None:
         if where[1] not in headings or (where[2] and where[2] not in headings[where[1]])
     ]
     assert missing == []
+
+
+# ------------------------------------------------------------------------- maps
+
+NO_MODULES = {"tests", "data", "metaschemas"}
+"""Folders of a folder that are no modules of it."""
+
+
+def maps() -> dict[str, tuple[str, set[str]]]:
+    """For each folder of modules what stands at its head, and the modules that are in it."""
+    found = {}
+    for source in (CORE, ROOT / "rust" / "python" / "src"):
+        for path in source.rglob("*.rs"):
+            folder = path.parent if path.name in ("mod.rs", "lib.rs") else path.with_suffix("")
+            if folder.is_dir() and not NO_MODULES & {path.stem, *folder.relative_to(source).parts}:
+                modules = {other.stem for other in folder.iterdir() if other.suffix in ("", ".rs")}
+                modules = {name for name in modules if not name.endswith("tests")}
+                head = comment_of(path.read_text(encoding="utf-8"))
+                found[path.relative_to(ROOT).as_posix()] = head, modules - {"mod", "lib"}
+    for path in (ROOT / "python" / "tokfold").rglob("__init__.py"):
+        modules = {other.stem for other in path.parent.glob("*.py") if other.stem[:2] != "__"}
+        modules |= {other.parent.name for other in path.parent.glob("*/__init__.py")}
+        head = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+        found[path.relative_to(ROOT).as_posix()] = head, modules
+    return found
+
+
+def unmapped(head: str, modules: set[str]) -> list[str]:
+    return sorted(name for name in modules - NO_MODULES if not re.search(rf"\b{name}\b", head))
+
+
+def test_every_folder_has_a_map() -> None:
+    """Whoever opens a ``mod.rs`` or a package reads there what each of its files is for."""
+    found = maps()
+    assert len(found) > 60
+    missing = {path: unmapped(head, modules) for path, (head, modules) in found.items()}
+    # A command is the module of its name.
+    missing["python/tokfold/cli/__init__.py"] = [
+        name
+        for name in missing["python/tokfold/cli/__init__.py"]
+        if name not in {**COMMANDS, **LABORATORY}
+    ]
+    assert {path: names for path, names in missing.items() if names} == {}
+    assert unmapped("- `one`: a file", {"one", "two"}) == ["two"]

@@ -1,6 +1,11 @@
 """What the backends of inference servers share: settings, vocabularies, compilers, conversations.
 
 The servers themselves are known to :mod:`tokfold.sglang` and :mod:`tokfold.vllm` alone.
+
+- ``settings``: what an operator may choose
+- ``requests``: what requests ask for, checked, before anything is compiled
+- ``compiling``: the vocabulary of a server, and the grammars of its requests
+- ``conversation``: one request on its way through its grammar
 """
 
 from tokfold._serving.compiling import Grammars, grammars_of, vocabulary_of

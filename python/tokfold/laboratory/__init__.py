@@ -3,4 +3,10 @@
 Engines answer alike for every way of writing one language, but not at the same cost. The
 laboratory looks at the way of writing: lint, profile, optimize, compare, and what a mask does to
 the distribution of a model. Nothing here is needed to decode, and nothing else imports it.
+
+- ``lint``, ``optimize``, ``equivalence``: what is wrong, the same language written better, whether
+  it is the same
+- ``forest``, ``cost_model``, ``instruments``: what a form costs, and engines that count
+- ``fidelity``, ``neural``: what masks do to a model, and the grammar as its input
+- ``form``, ``vocabularies``, ``errors``: what the parts share
 """

@@ -9,7 +9,8 @@ Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns
 ``charsets``, ``ordered``, ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
 ``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
 ``predicates``, ``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files);
-``newlines``, ``place``, ``matcher``. ``lark_reader`` orders the terminals by Lark's priorities.
+``newlines``, ``place``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's
+priorities.
 """
 
 from tokfold.mask_store.grammar import LarkGrammar

@@ -2,6 +2,10 @@
 
 :func:`assemble` makes a grammar of a tag in XGrammar's format, :func:`for_model` gives the tag of
 a model family. See ``docs/structural-tags.md``.
+
+- ``grammars``: :func:`assemble`
+- ``models``: :func:`for_model`; ``family`` and ``family_table``: what marks each family;
+  ``family_tags``: its tag; ``tool_choice``: the tools of a request
 """
 
 from tokfold._tags.leaves import CacheInfo, LeafCache, default_cache

@@ -14,6 +14,9 @@ your own::
 Two methods of vLLM are wrapped, and both call what they wrap: ``SamplingParams.verify`` for the
 check of a request, ``StructuredOutputManager.grammar_init`` for the choice of the backend. See
 ``docs/serving.md``. Made for vLLM 0.33.
+
+- ``hooks``: the two wrappers
+- ``backend``: the classes that vLLM's engine calls
 """
 
 from __future__ import annotations

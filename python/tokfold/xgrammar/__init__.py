@@ -9,6 +9,11 @@ the bitmask functions) and ``testing``, whose helpers make plain matchers.
 
 Added: ``CompiledGrammar.is_compressed``, ``.classes``, ``.class_of_token``, and masks over
 classes: :func:`allocate_class_bitmask`, ``GrammarMatcher.fill_next_class_bitmask``.
+
+- ``compiler``, ``compiled``, ``matcher``, ``batch``, ``bitmask``, ``contrib``: what users call
+- ``folding``, ``vocabulary``: the vocabulary, folded; ``lengths``: where forced bytes end
+- ``forms``, ``automata``, ``tags``, ``spelling``: XGrammar's grammars, as the core reads them
+- ``refusals``: what is refused or not folded
 """
 
 from __future__ import annotations

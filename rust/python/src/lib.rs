@@ -1,5 +1,10 @@
 //! The extension module `tokfold._core`: thin. Meaning and documentation stand in the Python
 //! package, which is the only caller.
+//!
+//! - `boundary`: errors, the GIL, cancelling and Ctrl-C, for all calls; `threads`: for batches
+//! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values
+//! - `vocabulary`, `classes`, `mask`, `pool`; `engine`: engines and matchers; `recognizer`
+//! - `mask_store`, `equivalence`: for the wings
 
 mod arena;
 mod boundary;

@@ -1,4 +1,9 @@
-"""What a step costs by its counters, and what of it shows (paper, section 10.2)."""
+"""What a step costs by its counters, and what of it shows (paper, section 10.2).
+
+- ``model``: the cost of a step by its counters; ``step_time``: what of a mask shows in a step
+- ``calibration``, ``fitting``: fitted on the machine at hand, and how good it is
+- ``families``, ``programs``: the grammars and texts for that
+"""
 
 from __future__ import annotations
 

@@ -4,6 +4,14 @@ Masks make every text one of the language, but they do not give the model's dist
 the text is in the language: each step is blind to what the choice makes of the rest. Here is by
 how much: measured for any model and any loop, and exact for small Markov models under unambiguous
 grammars. The ground is section 8 of "Attention Meets Reachability"; see ``docs/laboratory``.
+
+- ``hf``: one call for a model of transformers; ``recorder``: for any loop
+- ``steppers``, ``samplers``, ``estimate``: models as samplers ask them, four ways to draw, and what
+  the draws tell; ``plot``: a picture of it
+- ``markov``, ``exact``, ``divergence``, ``bounds``: small models, and what is exact about them
+- ``productions``, ``epsilon``, ``inside``, ``chart``, ``automaton``, ``parses``, ``unambiguity``:
+  how that is reckoned; ``linear``, ``components``, ``utf8``: with what
+- ``errors``: what can go wrong, by name
 """
 
 from tokfold.laboratory.fidelity.bounds import (

@@ -1,4 +1,11 @@
-"""What a form costs: κ, Earley items, and the packed parse forest (paper, sections 4 and 5)."""
+"""What a form costs: κ, Earley items, and the packed parse forest (paper, sections 4 and 5).
+
+- ``kappa``: the size of a form
+- ``productions``, ``slots``: a form as numbers; ``earley``, ``live``: items along a text;
+  ``forest``: its packed parse forest; ``meter``: all of it, byte by byte
+- ``pumps``, ``growth``: texts that can be pumped, and how their cost grows
+- ``limits``: bounds on all of this
+"""
 
 from tokfold.laboratory.forest.earley import Counters, Earley
 from tokfold.laboratory.forest.forest import Forest, Node

@@ -1,4 +1,9 @@
-"""Instrumented engines (paper, section 10.1): one interface over ours, XGrammar and llguidance."""
+"""Instrumented engines (paper, section 10.1): one interface over ours, XGrammar and llguidance.
+
+- ``base``: the interface; ``own``, ``xgrammar``, ``llguidance``: the engines; ``lark``: grammars
+  for the last of them
+- ``profile``, ``report``: a text through several engines; ``maskdiff``: where their masks differ
+"""
 
 from __future__ import annotations
 

@@ -12,6 +12,10 @@ learned, and how badly, decides which allowed token is chosen and never which is
 
 Source: "Attention Meets Reachability", sections 9.1 (the mask), 9.2 (routing, equation 4) and 9.4
 (definition 24, proposition 7).
+
+- ``features``, ``configurations``: what a matcher knows, as numbers
+- ``conditions``, ``modules``, ``masking``: a batch, the learned parts, and the hard mask
+- ``errors``: what can go wrong
 """
 
 from __future__ import annotations

@@ -1,4 +1,9 @@
-"""Rewriting a grammar, its language kept, until an engine is fast on it (paper, section 10.3)."""
+"""Rewriting a grammar, its language kept, until an engine is fast on it (paper, section 10.3).
+
+- ``api``: the call; ``search`` over ``profiles`` (what an engine likes) and ``rewrites``
+- ``algebra``, ``facts``, ``system``: expressions, their strings, and rules while they are rewritten
+- ``measure``, ``show``: times of several forms, and expressions for people
+"""
 
 from __future__ import annotations
 

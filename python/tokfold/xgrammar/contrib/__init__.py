@@ -1,4 +1,7 @@
-"""XGrammar's integrations, over classes of tokens."""
+"""XGrammar's integrations, over classes of tokens.
+
+``hf``: the logits processor for transformers.
+"""
 
 from __future__ import annotations
 

@@ -17,6 +17,7 @@
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
 //! - `splice`: copies of automata in place of calls, where the result is deterministic
 //! - `levels`: the same for those whose states are told apart by their ways to the end
+//! - `lengths`: of how many passes the rest of an automaton can be
 
 mod alike;
 pub mod alphabet;

@@ -13,6 +13,11 @@
 //! called it there, the latest places first. Only what can be reached from the start is ever there,
 //! since a rule begins only where a state that is there calls it. Left recursion is read as it was
 //! written. Columns are never written again: a branch or rollback is the number of a column.
+//!
+//! - `tables`: what of a network does not depend on the text
+//! - `step`: from one column to the next; `fan` and `memo`: what is done again at one column
+//! - `column`: what is asked of a column; `tree`: columns of texts that begin alike
+//! - `bits`, `rows`: sets of small numbers, and sets of places that are kept once
 
 mod bits;
 mod column;

@@ -6,6 +6,11 @@
 //! they do to a stack nobody knows. Then no prefix and no continuation tells them apart, so an
 //! engine may look at one of them in place of the other (theorems 1 and 2 there; the design
 //! page has the proof for the network).
+//!
+//! - here: `compile`, from a grammar and a vocabulary to the class of each token
+//! - `companions`: the frames that may stand beneath a state
+//! - `displacement`: the automaton that reads tokens from all these frames at once
+//! - `canonical`: its states by what they do, by which two tokens are compared
 
 mod canonical;
 mod companions;

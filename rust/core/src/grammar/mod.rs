@@ -7,6 +7,12 @@
 //!   recursion, and no nesting of the input can overflow the stack;
 //! - every [`RuleId`] in an expression names a rule that is defined;
 //! - `root` is defined.
+//!
+//! - here: rules, expressions, and the builder that keeps the invariants
+//! - `charset`: sets of code points; `tokens`: what takes a token whole
+//! - `automaton`: what a macro means; `right_linear`: automata as rules; `counted`: automata that count, written out
+//! - `dispatch`: what `TagDispatch` means; `bounded`: rules of at most so many characters or tokens
+//! - `compose`: one grammar out of several
 
 mod automaton;
 mod bounded;

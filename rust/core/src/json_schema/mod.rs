@@ -21,6 +21,7 @@
 //!   closes
 //! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
 //!   values there are; `emit`: the grammar
+//! - `unordered`: objects whose members stand in any order
 //! - `unsatisfiable`: why a schema has no value
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 

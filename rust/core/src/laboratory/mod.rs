@@ -3,6 +3,10 @@
 //! Design: docs/design/laboratory.md.
 //!
 //! Nothing here is needed to decode.
+//!
+//! - `equivalence`: whether two grammars have one language; `goals`: pairs of stack sets to be shown equal; `parts`: what
+//!   these can be split into; `words`: shortest texts, as witnesses
+//! - `whose`: which of two grammars an error is of
 
 mod equivalence;
 mod goals;

@@ -2,6 +2,12 @@
 //!
 //! Design: docs/design/lark.md.
 //!
+//! - `scanner`, `parser`, `tree`: from text to documents; `escapes`, `json`: what stands in literals and directives
+//! - `grammars`: texts that name others; `names`: which name says what; `settings`: options; `common`: Lark's library
+//! - `compile`: from documents to a grammar, `%ignore` included; `leaves`, `terminals`, `tokens`: its parts
+//! - `lazy`: rules that end as soon as they can; `dispatch`: free text with tools
+//! - `messages`: the words of errors
+//!
 //! The language is Lark's as XGrammar and llguidance read it, with what either adds: `{n,m}`, `%json`,
 //! `%regex`, `%lark`, `@name`, `<tokens>`, `&`, `~`, options in brackets, `%llguidance`.
 //!

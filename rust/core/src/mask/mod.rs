@@ -3,6 +3,8 @@
 //! Design: docs/design/masks-onto-logits.md.
 //!
 //! A bitmask is a row of int32 words, as XGrammar lays them out; bit `j` of word `i` is id `32 i + j`, 1 is allowed.
+//!
+//! - here: class masks unfolded to token masks; `apply`: token masks onto logits, on a processor
 
 mod apply;
 

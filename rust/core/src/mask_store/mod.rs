@@ -8,6 +8,12 @@
 //! terminal is first in its order, how far it reaches, and what must not follow. Walks over the
 //! trie of the vocabulary from every lexer state give the rows ([`walk`], [`rows`]). What rows do to
 //! the stack of the parser is worked out in [`parser`]; [`decode`] brings both together.
+//!
+//! - `terminals`, `sets`, `joint`: terminals as automata, sets of scanners, and all of them side by side
+//! - `step`, `walk`: one token from one lexer state, and the walk over the trie from every one; `obligations`: what must not,
+//!   or must, follow; `prune`: what need not be followed
+//! - `letters`, `rows`, `writing`: what rows are made of, and how; `saved`: what a walk has found, in numbers
+//! - `stack`: stacks that share what lies below; `parser`, `decode`: folders of their own
 
 pub mod decode;
 mod joint;

@@ -14,6 +14,10 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
+//! Beside these: `options` (how a network is made), `needed` (bytes that every text needs), `direct` (rules whose
+//! automaton is plain to see), `call_order` (callers before what they call), `adjacency` (what can stand beneath a
+//! frame), `tree` (texts with calls behind them), `display` (for people).
+//!
 //! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
 //! rules -> written, merge_classes -> assemble -> first_sets, delegation -> build -> here -> identity, tour.
 //! States that are not in the tables:

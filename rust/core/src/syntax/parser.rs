@@ -7,6 +7,8 @@
 //!
 //! `max_nesting` bounds the open parentheses of the text and also those that the printer would
 //! write (stacked repetitions, `"a"**`, are printed as `("a"*)*`).
+//!
+//! - `names`: the first scan; `words`: names, GBNF's dot, macros, token references; `repetition`: what stands behind an item
 
 mod names;
 mod repetition;

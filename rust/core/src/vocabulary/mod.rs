@@ -1,6 +1,9 @@
 //! The vocabulary as byte strings, in the order in which a walk of its trie meets them.
 //!
 //! Design: docs/design/masks.md, "Whole subtrees".
+//!
+//! - here: the bytes of tokens, which of them are text, and which are special or stop tokens
+//! - `trie`: the trie of the tokens of text as one flat array
 
 mod trie;
 

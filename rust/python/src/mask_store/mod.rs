@@ -1,4 +1,6 @@
 //! Mask stores: `tokfold._core.LexerStore`, `StackParser`, `StoreEngine` and `StoreText`.
+//!
+//! One class a file: `lexer`, `parser`, `engine`, `text`.
 
 mod engine;
 mod lexer;

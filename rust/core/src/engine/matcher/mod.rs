@@ -4,8 +4,8 @@
 //! - `accept`: a token or bytes as one step; `on_a_chart`: when a chart takes over (`is_better_on_a_chart`), and
 //!   tables made anew; `back`: rollbacks;
 //! - `fill`: masks of one text and of many; `drafts`: those of the nodes of a draft;
-//! - `in_time`: texts that end in time (over `crate::ending`), `endings`: what
-//!   the engine knows of them, `hint`: how far the end is;
+//! - `in_time`: texts that end in time, and a shortest completion (`closing_tokens`), both over `crate::ending`;
+//!   `endings`: what the engine knows of them, `hint`: how far the end is;
 //! - `ahead`: what must come (`forced_bytes`) and what could; `look`: what can be seen; `state`: states as values;
 //! - `repeats`: arrays whose items are unique; `stop_tokens`: which stop tokens may come.
 //!

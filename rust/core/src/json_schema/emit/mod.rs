@@ -6,7 +6,8 @@
 //! - [`automaton`]: automata that are being written
 //! - [`gaps`]: white space, separators, lines
 //! - [`objects`], [`unordered`], [`arrays`], [`strings`]: the right-hand sides of their rules
-//! - [`counting`]: strings whose characters are counted
+//! - [`counting`]: strings whose characters are counted beside a language, excluded texts or XML; a length alone is
+//!   a repetition, in [`strings`], which the network counts (`network/counters.rs`)
 //! - [`excluded`]: strings and names in which some texts do not occur
 //! - [`styles`]: the marks of styles other than JSON; [`xml`]: values in these styles, and
 //!   [`elements`]: their objects and arrays

@@ -1,6 +1,11 @@
 //! Decoding with a mask store: masks and accepted tokens of texts.
 //!
 //! Design: docs/design/mask-stores.md, "Decoding".
+//!
+//! - `decoder`: what texts share; `matcher`: one text
+//! - `groups`, `row_tokens`, `token_sets`: rows and their tokens, ready to be asked for by a stack
+//! - `walks`: down the stack; `unions`: rows that a part of the stack has not decided yet
+//! - `layout`, `columns`: newlines, as the post-lexer has them
 
 mod columns;
 mod decoder;

@@ -7,6 +7,11 @@
 //! be read is a regular language of stacks; all such languages that are asked for are states of one
 //! minimal automaton ([`canonical`]), so rows are never legal, always legal or legal together
 //! exactly when their states say so.
+//!
+//! - `table`: the LALR(1) table; `paths`: which stacks it can have
+//! - `readings`: on which stacks a row can be read; `solve`: computations that wait for more of a stack; `parentheses`: open
+//!   ones, as one state
+//! - `canonical`, `minimal`: the minimal automaton
 
 mod canonical;
 mod minimal;

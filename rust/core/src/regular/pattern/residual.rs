@@ -15,6 +15,8 @@
 //!   a [`Moment`] says what it was.
 //!
 //! What the ways from a position lead to depends on the position and the moment only, and is kept.
+//!
+//! `explore` reads characters, state by state.
 
 mod explore;
 
