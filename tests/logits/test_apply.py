@@ -153,6 +153,18 @@ def test_classes_past_16_bits(backend, num_classes) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+def test_masks_of_one_word(backend) -> None:
+    """A column of words is contiguous however far apart torch says that its entries are."""
+    words = torch.tensor([[0b101, 0b010, -1]], dtype=torch.int32).T
+    assert words.is_contiguous()
+    assert words.stride(1) == 3
+    allowed = torch.tensor([[1, 0, 1, 0, 0], [0, 1, 0, 0, 0], [1, 1, 1, 1, 0]]).bool()
+    expected = torch.zeros(3, 5).masked_fill(~allowed, -torch.inf)
+    logits = apply_token_bitmask_(torch.zeros(3, 5), words, 4, backend=backend)
+    assert torch.equal(logits, expected)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 def test_rows_far_apart(backend) -> None:
     """Entries that no 32 bits can number, at strides that they can. Memory that is not touched
     costs nothing.

@@ -170,27 +170,14 @@ def apply_classes(
 
     ``distinct`` says that no row has two masks.
     """
-    count = masks.shape[0]
-    if count == 0 or logits.shape[1] == 0:
-        return
-    kind, masked = _BITS[logits.dtype]
-    kernel: Any = _apply_classes
-    kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
-        logits.view(kind),
-        logits.stride(0),
-        logits.shape[0],
-        logits.shape[1],
-        masks,
-        masks.stride(0),
-        masks if rows is None else rows,
-        fold.class_of,
-        fold.num_tokens,
-        MASKED=masked,
+    given = (masks if rows is None else rows, fold.class_of, fold.num_tokens)
+    _launch(
+        _apply_classes,
+        logits,
+        masks.shape[0],
+        (masks, masks.stride(0), *given),
         HAS_ROWS=rows is not None,
         DISTINCT=distinct or rows is None,
-        BLOCK=BLOCK,
-        GROUP=16 // logits.element_size(),
-        num_warps=WARPS,
     )
 
 
@@ -203,28 +190,46 @@ def apply_tokens(
     numbers: torch.Tensor | None = None,
 ) -> None:
     """The same with token masks; with ``numbers`` those of them that the numbers say."""
-    count = (masks if numbers is None else numbers).shape[0]
+    each = masks if numbers is None else numbers
+    _launch(
+        _apply_tokens,
+        logits,
+        each.shape[0],
+        (
+            masks.reshape(-1).view(torch.uint8),
+            4 * masks.shape[1],
+            each,
+            masks if rows is None else rows,
+            vocab_size,
+        ),
+        HAS_NUMBERS=numbers is not None,
+        HAS_ROWS=rows is not None,
+        DISTINCT=distinct or rows is None,
+    )
+
+
+def _launch(
+    kernel: Any,  # noqa: ANN401 - of Triton
+    logits: torch.Tensor,
+    count: int,
+    given: tuple[object, ...],
+    **constants: bool,
+) -> None:
+    """Run a kernel for so many masks, with what it is given behind the logits."""
     if count == 0 or logits.shape[1] == 0:
         return
     kind, masked = _BITS[logits.dtype]
-    kernel: Any = _apply_tokens
     kernel[(count, triton.cdiv(logits.shape[1], BLOCK))](
         logits.view(kind),
         logits.stride(0),
         logits.shape[0],
         logits.shape[1],
-        masks.view(torch.uint8),
-        4 * masks.stride(0),
-        masks if numbers is None else numbers,
-        masks if rows is None else rows,
-        vocab_size,
+        *given,
         MASKED=masked,
-        HAS_NUMBERS=numbers is not None,
-        HAS_ROWS=rows is not None,
-        DISTINCT=distinct or rows is None,
         BLOCK=BLOCK,
         GROUP=16 // logits.element_size(),
         num_warps=WARPS,
+        **constants,
     )
 
 
