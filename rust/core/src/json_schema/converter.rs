@@ -17,7 +17,6 @@ use super::one_of::Overlaps;
 use super::options::SchemaOptions;
 use super::reading::Applied;
 use super::resolve::{Note, NoteLevel, Schemas};
-use super::step::NameClass;
 use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
 use crate::limits::Limits;
@@ -52,9 +51,6 @@ pub(super) type Scope = Box<[(Box<str>, JsonNodeId)]>;
 
 /// Schemas that a schema applies to the same value, and how.
 pub(super) type Applications = Rc<[(SchemaId, Applied)]>;
-
-/// Classes of names, by the patterns and the schemas that tell them apart.
-pub(super) type NameClasses = FxHashMap<(Box<[LanguageId]>, Box<[SchemaId]>), Rc<[NameClass]>>;
 
 /// What a conversion is at, for the errors of limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,8 +102,6 @@ pub(super) struct Converter<'a> {
     pub(super) absent: FxHashMap<(FormulaId, NameId), FormulaId>,
     /// The conditions on values that some schemas and restrictions are.
     pub(super) value_keys: FxHashMap<ValueDemand, ValueKey>,
-    /// The classes of all names that patterns and schemas of `propertyNames` do not tell apart.
-    pub(super) name_classes: NameClasses,
     pub(super) objects: Vec<ObjectAutomaton>,
     pub(super) object_numbers: FxHashMap<AlternativesId, ObjectId>,
     /// The choices of branches that a schema leaves.
@@ -179,7 +173,6 @@ impl<'a> Converter<'a> {
             present: FxHashMap::default(),
             absent: FxHashMap::default(),
             value_keys: FxHashMap::default(),
-            name_classes: FxHashMap::default(),
             objects: Vec::new(),
             object_numbers: FxHashMap::default(),
             choices: FxHashMap::default(),

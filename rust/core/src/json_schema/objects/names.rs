@@ -19,77 +19,45 @@ impl Converter<'_> {
         formula: FormulaId,
         known: &[NameId],
     ) -> Result<Vec<Rc<NameClass>>> {
+        let bounds = self.bounds;
         let (patterns, schemas) = self.asked_of_names(formula)?;
-        let (mut counted, mut expressions) = (Vec::new(), Vec::new());
-        for schema in schemas {
-            let formula = self.type_formula(schema, Type::String)?;
-            match self.beside_expression(formula) {
-                Some(rest) => expressions.push((schema, rest)),
-                None => counted.push((schema, formula)),
-            }
-        }
-        let mut classes = Vec::new();
-        for class in self.classes_of_all_names(&patterns, &counted)?.iter() {
-            classes.extend(self.besides_known(class, known)?);
-        }
-        if !expressions.is_empty() {
-            classes = self.of_expressions(formula, classes, &expressions)?;
-        }
-        Ok(classes.into_iter().map(Rc::new).collect())
-    }
-
-    /// The classes of all names that patterns and schemas, with their formulas, do not tell apart. Many
-    /// objects of a document may ask for the same.
-    fn classes_of_all_names(
-        &mut self,
-        patterns: &[LanguageId],
-        schemas: &[(SchemaId, FormulaId)],
-    ) -> Result<Rc<[NameClass]>> {
-        let key = (patterns.into(), schemas.iter().map(|&(schema, _)| schema).collect());
-        if let Some(known) = self.name_classes.get(&key) {
-            return Ok(known.clone());
-        }
+        let others = if known.is_empty() {
+            Dfa::anything()
+        } else {
+            let texts: Vec<Rc<str>> =
+                known.iter().map(|&name| self.names.get(name).clone()).collect();
+            Dfa::texts(texts.iter().map(|text| &**text), &bounds)?.complement()
+        };
         let class = NameClass {
-            names: Dfa::anything(),
+            names: others,
             lengths: (0, None),
             expression: None,
             matches: FxHashMap::default(),
             satisfies: FxHashMap::default(),
         };
         let mut classes = vec![class];
-        for &pattern in patterns {
+        for pattern in patterns {
             let automaton = self.automaton(pattern)?;
             classes = self.divide(classes, (&automaton, (0, None)), |class, holds| {
                 class.matches.insert(pattern, holds);
             })?;
         }
-        for &(schema, formula) in schemas {
+        let mut expressions = Vec::new();
+        for schema in schemas {
+            let formula = self.type_formula(schema, Type::String)?;
+            if let Some(rest) = self.beside_expression(formula) {
+                expressions.push((schema, rest));
+                continue;
+            }
             let (automaton, lengths) = self.counted_language(formula)?;
             classes = self.divide(classes, (&automaton, lengths), |class, holds| {
                 class.satisfies.insert(schema, holds);
             })?;
         }
-        let classes: Rc<[NameClass]> = classes.into();
-        self.name_classes.insert(key, classes.clone());
-        Ok(classes)
-    }
-
-    /// A class without the known names; `None` where nothing is left.
-    fn besides_known(&mut self, class: &NameClass, known: &[NameId]) -> Result<Option<NameClass>> {
-        let bounds = self.bounds;
-        self.spend(known.len())?;
-        let texts = known.iter().map(|&name| self.names.get(name));
-        let texts: Vec<Rc<str>> = texts.filter(|text| class.names.accepts(text)).cloned().collect();
-        if texts.is_empty() {
-            return Ok(Some(class.clone()));
+        if !expressions.is_empty() {
+            classes = self.of_expressions(formula, classes, &expressions)?;
         }
-        let texts = Dfa::texts(texts.iter().map(|text| &**text), &bounds)?;
-        let names = match class.names.is_universal() {
-            true => texts.complement(),
-            false => class.names.difference(&texts, &bounds)?,
-        };
-        let is_left = self.has_text_within(&names, class.lengths)?;
-        Ok(is_left.then(|| NameClass { names, ..class.clone() }))
+        Ok(classes.into_iter().map(Rc::new).collect())
     }
 
     /// Those of the classes that are regular expressions, as schemas of `propertyNames` ask. Other names
