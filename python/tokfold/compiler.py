@@ -742,7 +742,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def _hold(job: _Job) -> None:
-    """With the lock held: none of the clients can cancel any more, and those who did are told."""
+    """Mark the clients of a job as running, so that none can be cancelled; drop those that were.
+
+    The caller holds the compiler's lock.
+    """
     job.clients = [
         client
         for client in job.clients

@@ -133,7 +133,7 @@ NO_MODULES = {"tests", "data", "metaschemas"}
 
 
 def maps() -> dict[str, tuple[str, set[str]]]:
-    """For each folder of modules what stands at its head, and the modules that are in it."""
+    """For each folder of modules: the comment at the head of its map, and its modules."""
     found = {}
     for source in (CORE, ROOT / "rust" / "python" / "src"):
         for path in source.rglob("*.rs"):
@@ -156,7 +156,7 @@ def unmapped(head: str, modules: set[str]) -> list[str]:
 
 
 def test_every_folder_has_a_map() -> None:
-    """Whoever opens a ``mod.rs`` or a package reads there what each of its files is for."""
+    """The comment at the head of each ``mod.rs`` and package names every file of its folder."""
     found = maps()
     assert len(found) > 60
     missing = {path: unmapped(head, modules) for path, (head, modules) in found.items()}
