@@ -1,4 +1,9 @@
-//! Bounds on what one compilation may use. Each is a typed error when it is reached.
+//! Bounds on what one compilation may use: the fields of [`Limits`].
+//!
+//! A bound that is reached is [`Error::Limit`](crate::error::Error::Limit) with the name of its field
+//! (`LimitExceededError` in Python). The pass that reaches it raises it; `budget.rs` checks work and bytes. While token
+//! classes are made, a token that reaches `max_stack_depth` or one of the last three fields becomes a class of its own,
+//! without an error.
 
 /// Bounds on grammar size and on the work of a compilation.
 ///

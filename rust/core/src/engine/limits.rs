@@ -1,4 +1,8 @@
-//! Bounds on what a mask and an accept may use. Each is a typed error when it is reached.
+//! Bounds of an engine and its matchers: the fields of [`EngineLimits`], and when bounds take the place of answers.
+//!
+//! `stop.rs`, `mask/rows.rs` and `matcher/mod.rs` make the error of a field that is reached,
+//! [`Error::Limit`](crate::error::Error::Limit) with its name; `budget.rs` makes that of a deadline. Past
+//! `max_memo_bytes` answers are forgotten, past `max_row_bytes` rows, mostly without an error.
 
 /// Bounds on the work, memory and time of an engine and its matchers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +13,8 @@ pub struct EngineLimits {
     /// Work units of one accepted token or text of a kilobyte: stack set entries made.
     pub max_accept_work: u64,
     /// Bytes of what masks remember and work with; past them answers are forgotten and made anew when
-    /// needed. Never an error: a mask that needs more is made without remembering.
+    /// needed. A mask that needs more is made without remembering; an error only where the stacks along one
+    /// token take more.
     pub max_memo_bytes: usize,
     /// Bytes of token rows remembered.
     pub max_row_bytes: usize,

@@ -9,10 +9,10 @@
 //! right recursion costs a constant for each step (what Leo's items are for).
 //!
 //! [`Engine`] is what all requests of one grammar and vocabulary share; [`Matcher`] is one
-//! request's state. The rooms, each of which uses those above it alone:
+//! request's state. The modules, each of which uses only modules of the lines above its own:
 //!
 //! - `limits`, `lock` (locks that are never waited for longer than an interrupt allows), `stop` (why there is no
-//!   mask), `shared` (the tries of a vocabulary);
+//!   mask), `shared` (what engines over one vocabulary share);
 //! - `history`: the texts that a matcher and its forks have read, step by step, and where each stands;
 //! - [`mask`](self): how a mask is made, from which questions, and what of it is remembered;
 //! - `matcher`: one request: reading, going back, saved states, masks of one, of many, of drafts.
@@ -29,8 +29,8 @@ mod shared;
 mod stop;
 
 pub use limits::EngineLimits;
-pub use mask::counters::WalkCounters;
 pub use mask::pool::{LEAST_NODES, Pool, PoolCounters};
+pub use mask::walk_counters::WalkCounters;
 pub use matcher::in_time::Shortest;
 pub use matcher::{Accept, Look, MAX_FORCED_BYTES, Matcher, MatcherCounters, StopRule};
 pub use shared::SharedVocabulary;

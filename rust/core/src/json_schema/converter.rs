@@ -1,4 +1,5 @@
-//! The state of one conversion: what is kept once, and what is known of schemas.
+//! The state of one conversion: what is kept once, what is known of schemas, and the errors by which a schema is
+//! refused (`unsupported`, `fault`).
 
 use super::SchemaNote;
 use super::alternatives::Choice;

@@ -1,5 +1,5 @@
-//! Keywords that speak of members, items and numbers, as atoms. By which names an object closes is
-//! decided in [`alternatives`](super::alternatives).
+//! Keywords that speak of members, items and numbers, as atoms. Which names a closed object
+//! may have is decided in [`alternatives`](super::alternatives).
 
 use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, DecimalId, SchemaId, SchemaKey, ScopeId, Type};

@@ -8,17 +8,17 @@
 //! they stand. Strings and numbers are regular languages of their own. Recursion, also under `not`,
 //! needs no special case, since there are finitely many formulas.
 //!
-//! Files, each knowing only those before it:
+//! Files, in the order of the work:
 //! - [`decimal`]: exact decimal numbers
 //! - [`value`]: JSON documents in one arena; `uri`, [`dialect`], `metaschemas`, [`resolve`],
 //!   [`keywords`]: what a schema says, and where its references lead
 //! - [`numbers`], [`formats`]: regular languages of numbers, and of strings under `format`
 //! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of
-//! - `converter`: what is kept once; `reading`, `constants`, `members`, `characters`, `one_of`: from schemas to
-//!   formulas; `scalars`: formulas of strings and numbers as automata
+//! - `converter`: what is kept once, and how a schema is refused (`Converter::unsupported`); `reading`, `constants`,
+//!   `members`, `characters`, `one_of`: from schemas to formulas; `scalars`: formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
-//!   names; `alternatives`: branches of unions, each with an order of its own, and by which names an object
-//!   closes
+//!   names; `alternatives`: branches of unions, each with an order of its own, and which names a closed object may
+//!   have
 //! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
 //!   values there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order

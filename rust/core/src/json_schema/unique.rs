@@ -7,13 +7,13 @@
 //! place has infinitely many values, or all places have the same, and there are at least as many as
 //! `minItems` asks for.
 //!
-//! Files: `alternatives` (arrays of which some ask for unique items), `counting` (how many texts and numbers
+//! Files: `alternatives` (arrays of which some ask for unique items), `cardinality` (how many texts and numbers
 //! an automaton has).
 
 mod alternatives;
-mod counting;
+mod cardinality;
 
-pub(super) use counting::numbers_of;
+pub(super) use cardinality::numbers_of;
 
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
@@ -25,7 +25,7 @@ use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use alternatives::{MOST_WAYS, ends_within};
-use counting::{
+use cardinality::{
     has_endless_numbers, has_endless_strings, has_whole_numbers, numbers_end_soon, strings_end_soon,
 };
 

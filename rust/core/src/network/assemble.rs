@@ -242,7 +242,7 @@ fn place_counters(
     let sizes = all.iter().map(|(_, one)| (one.counter, one.machine.len()));
     let most = most_passes(sizes, counters.room());
     for (number, counting) in all {
-        starts[number] = counters.place(counting, most).ok_or_else(too_many_passes)?;
+        starts[number] = counters.place(counting, most).ok_or_else(too_many_counting_states)?;
     }
     Ok(())
 }
@@ -300,7 +300,9 @@ fn words_of<'g>(guards: impl Iterator<Item = &'g Guard>) -> usize {
     members.max().map_or(0, |&last| last as usize / 64 + 1)
 }
 
-pub(super) fn too_many_passes() -> Error {
+/// The error where states that count would have numbers of more than 31 bits, even with few passes
+/// ([`most_passes`]).
+pub(super) fn too_many_counting_states() -> Error {
     Error::Limit {
         limit: "max_network_states",
         value: 1 << 31,

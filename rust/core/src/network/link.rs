@@ -275,7 +275,7 @@ fn place_counters(mut placed: Vec<PlacedPart>, counters: &mut Counters) -> Resul
                 ..counting.clone()
             };
             let there = counters.place(there, most);
-            let there = there.ok_or_else(super::assemble::too_many_passes)?;
+            let there = there.ok_or_else(super::assemble::too_many_counting_states)?;
             if tables.counters.is_narrow(start) {
                 counters.set_narrow(there);
             }

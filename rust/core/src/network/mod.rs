@@ -14,16 +14,20 @@
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.
 //!
-//! Beside these: `options` (how a network is made), `needed` (bytes that every text needs), `direct` (rules whose
-//! automaton is plain to see), `call_order` (callers before what they call), `adjacency` (what can stand beneath a
-//! frame), `tree` (texts with calls behind them), `display` (for people).
+//! Files:
 //!
-//! Dependencies inside: lookahead -> [`analysis`](self) -> shapes -> lower -> left_recursion -> simplify ->
-//! rules -> written, merge_classes -> assemble -> first_sets, delegation -> build -> here -> identity, tour.
-//! States that are not in the tables:
-//! counters (asked in counting), sets (asked in set_states). A network is made at once ([`Network::make`]), or linked of parts that others share
-//! (split, tags, common -> part -> spelled -> link). Before either, a grammar is put over the ids of a
-//! vocabulary (stop_tokens).
+//! - from a grammar to the automata of its rules: `rules` takes these steps in turn: `analysis` and `lookahead`
+//!   (what can be told without automata), `shapes` (what is written alike), `lower` (right-hand sides to automata;
+//!   `direct` and `tree`: large ones that need no subset construction), `left_recursion`, `simplify`
+//! - from the automata to a network: `build` ([`Network::make`]) over `assemble` (the tables of states), `written`
+//!   (which form of a left-recursive rule charts read), `merge_classes`, `first_sets`, `delegation`
+//! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
+//!   `part` makes one, `spelled` and `link` put them together
+//! - states that are in no table: `counters` numbers states that count passes, `counting_states` answers questions
+//!   about them; `sets` and `set_states` do the same for states that are sets of members
+//! - of a finished network: `adjacency` (what can stand beneath a frame), `identity` and `tour` (what a state does, as
+//!   a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
+//! - `options`: how a network is made; `stop_tokens`: the grammar over the ids of a vocabulary, before all of this
 
 mod adjacency;
 mod analysis;
@@ -32,7 +36,7 @@ mod build;
 mod call_order;
 mod common;
 mod counters;
-mod counting;
+mod counting_states;
 mod delegation;
 mod direct;
 mod display;

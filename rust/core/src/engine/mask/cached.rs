@@ -2,9 +2,9 @@
 
 use crate::engine::history::View;
 use crate::engine::mask::answers::Walker;
-use crate::engine::mask::counters::WalkCounters;
 use crate::engine::mask::memo::{Answer, AnswerMemo};
 use crate::engine::mask::stack_queries::Room;
+use crate::engine::mask::walk_counters::WalkCounters;
 use parking_lot::RwLockReadGuard;
 
 /// Answers of a mask that is made while others wait for it.

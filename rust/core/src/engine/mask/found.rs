@@ -12,7 +12,7 @@ pub(in crate::engine) const NODES_OF_WORK: u64 = 8;
 pub(in crate::engine) struct Found {
     /// Entries of the trie that are accepted: ranges that do not touch, in order.
     pub(in crate::engine) accepted: Vec<Range<u32>>,
-    /// Nodes where the frame has been popped.
+    /// Nodes where the frame has been popped: tokens below them go on in the frame beneath.
     pub(in crate::engine) popped: Vec<u32>,
     /// With `near`: subtrees that were walked, by their nodes.
     pub(in crate::engine) walked: Vec<Range<u32>>,

@@ -11,7 +11,7 @@
 //! are met often in [`transition_cache`]). Remembered are answers in [`memo`], which
 //! [`answers`] forgets past `max_memo_bytes`, sets of nodes in [`frontier`], and
 //! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything;
-//! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`counters`] has what
+//! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`walk_counters`] has what
 //! all of that cost.
 //!
 //! Design: docs/design/masks.md.
@@ -21,7 +21,6 @@ pub(in crate::engine) mod bounds;
 pub(in crate::engine) mod cached;
 pub(in crate::engine) mod chart_queries;
 pub(in crate::engine) mod chart_walk;
-pub(in crate::engine) mod counters;
 pub(in crate::engine) mod follow;
 #[cfg(test)]
 mod follow_tests;
@@ -37,4 +36,5 @@ pub(in crate::engine) mod stack_queries;
 pub(in crate::engine) mod transition_cache;
 pub(in crate::engine) mod trie_walk;
 pub(in crate::engine) mod uncached;
+pub(in crate::engine) mod walk_counters;
 mod warm;

@@ -1,7 +1,12 @@
 //! Walks of the trie: what a question does from some of its nodes.
 //!
-//! Depth-first, with the stacks after each node. Where a set of stacks stays as it is under all
-//! bytes below a node, or one of its stacks does, all entries there are accepted at once.
+//! A walk is depth-first and keeps the stacks after each node, above a rest that it does not know. Where a set of
+//! stacks stays as it is under all bytes below a node, or one of its stacks does, all entries there are accepted at
+//! once.
+//!
+//! A token may cross the ends of terminals and rules. Within the frame that is asked about, its calls and returns are
+//! steps of the stacks. Where a token goes on past the end of that frame, the walk records the node in
+//! [`Found::popped`]; the mask then asks the frame beneath from those nodes on (`answers.rs`, `stack_queries.rs`).
 //!
 //! Files: [`roots`] finds where a walk begins, [`runs`] what is read as a whole, [`repeat_counts`] what a counted
 //! repetition does for all numbers of passes, [`likeness`] questions that have the answer of another.

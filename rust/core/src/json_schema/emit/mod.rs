@@ -6,7 +6,7 @@
 //! - [`automaton`]: automata that are being written
 //! - [`gaps`]: white space, separators, lines
 //! - [`objects`], [`unordered`], [`arrays`], [`strings`]: the right-hand sides of their rules
-//! - [`counting`]: strings whose characters are counted beside a language, excluded texts or XML; a length alone is
+//! - [`counted_strings`]: strings whose characters are counted beside a language, excluded texts or XML; a length alone is
 //!   a repetition, in [`strings`], which the network counts (`network/counters.rs`)
 //! - [`excluded`]: strings and names in which some texts do not occur
 //! - [`styles`]: the marks of styles other than JSON; [`xml`]: values in these styles, and
@@ -15,7 +15,7 @@
 
 mod arrays;
 mod automaton;
-mod counting;
+mod counted_strings;
 mod elements;
 mod excluded;
 mod gaps;
@@ -41,7 +41,7 @@ use crate::ids::{ExprId, RuleId};
 use crate::regular::{Dfa, Spelling, encode, encode_character};
 use arrays::ArrayDelimiter;
 use automaton::DraftAutomaton;
-use counting::{CharacterSpelling, SearchSteps};
+use counted_strings::{CharacterSpelling, SearchSteps};
 use rustc_hash::FxHashMap;
 
 const HERE: Position = Position { line: 1, column: 1 };

@@ -1,4 +1,4 @@
-//! What stands behind `(`: captures, names, lookaround, flags.
+//! What stands behind `(`: groups, captures, names, lookaround, flags.
 
 use super::error::PatternError;
 use super::parser::{PatternParser, PatternReading, Purpose};

@@ -7,7 +7,7 @@
 //! syntax     the tree: an arena whose children stand before their parents
 //! parser     alternatives and groups: one loop over the text with a stack of groups
 //!  flags     which flags are in force
-//!  groups    what stands behind `(?`: groups, lookaround, flags such as `(?i)`
+//!  groups    what stands behind `(`: groups, captures, names, lookaround, flags such as `(?i)`
 //!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
@@ -16,9 +16,12 @@
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
 //! lengths    lookaheads that bound the length of the text
-//! to_dfa     automata of patterns whose assertions are only `^` and `$`
-//! kinds      automata of patterns with `\b`, `\B` and anchors of lines
-//! residual   automata of all other patterns: formulas over positions, read character by character
+//! to_dfa     the choice of one of three ways to an automaton (`Pattern::to_dfa`), and the first way itself:
+//!            patterns whose only assertions are `^` and `$`
+//! kinds      the second way: patterns with `\b`, `\B` and anchors of lines, where few kinds of characters are
+//!            told apart
+//! residual   the third way, for all other patterns, such as those with lookaround: formulas over positions, read
+//!            character by character
 //!  clauses   the formulas: disjunctions of conjunctions
 //! to_expr    expressions of a grammar, in which counts stay counts
 //! boundaries `\b` and `\B` written out as sets of characters, for these

@@ -1,4 +1,4 @@
-//! Automata of patterns with lookaround, `\b` and anchors of lines: residual formulas.
+//! Automata of patterns with lookaround, and of those that [`kinds`](super::kinds) leaves: residual formulas.
 //!
 //! What is left to say of a text, once a part of it is read, is a formula ([`super::clauses`]) over
 //! atoms that speak of the rest: "the pattern leads from this position to its end", "this automaton

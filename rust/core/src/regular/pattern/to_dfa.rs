@@ -1,6 +1,7 @@
-//! Automata of patterns, and of plain ones: assertions are `^` and `$` at the ends of the text only.
+//! The choice among three ways from a pattern to an automaton ([`Pattern::to_dfa`]), and the first of them.
 //!
-//! Such assertions need no formulas. What `^` leads to can be reached before anything is read, so
+//! The first way takes plain patterns, whose assertions are `^` and `$` at the ends of the text only: these
+//! need no formulas. What `^` leads to can be reached before anything is read, so
 //! it is a start; what `$` leads to the end from is final.
 
 use super::super::{Bounds, Dfa, ScalarNfa};

@@ -1,4 +1,4 @@
-//! How many texts and numbers an automaton has, and whether each beginning of one is one of infinitely many.
+//! Cardinality: how many texts and numbers an automaton has, and whether each beginning of one is one of infinitely many.
 
 use crate::error::Result;
 use crate::grammar::UniqueItems;
