@@ -54,6 +54,24 @@ def test_folders_of_the_core_use_each_other_one_way() -> None:
     assert graph["compile"] >= {"engine", "network"}  # else nothing was read
 
 
+def design_table(page: str) -> dict[str, set[str]]:
+    """What DESIGN.md says that each folder of the core uses: lines of ``one, other -> used, used``."""
+    block = page.split("Dependencies run one way.")[1].split("```")[1]
+    table: dict[str, set[str]] = {}
+    for line in block.strip().splitlines():
+        users, _, used = line.partition(" -> ")
+        for user in users.split(", "):
+            assert user not in table, f"{user} has two lines"
+            table[user] = set() if used == "(nothing)" else set(used.split(", "))
+    return table
+
+
+def test_the_design_says_which_folders_use_which() -> None:
+    page = (CORE.parents[2] / "DESIGN.md").read_text(encoding="utf-8")
+    used = {name: uses - BELOW for name, uses in folder_graph().items() if name not in BELOW}
+    assert design_table(page) == used
+
+
 def test_files_of_the_engine_use_each_other_one_way() -> None:
     graph = file_graph(CORE / "engine")
     assert circles(graph) == []

@@ -1,16 +1,17 @@
-//! The core of tokfold: from grammar text to token classes.
+//! The core of tokfold: from grammars, JSON Schemas, patterns and Lark text to the masks of texts.
 //!
-//! Dependencies run one way:
-//! `syntax` -> `grammar`; `json_schema` -> `regular` -> `grammar`, `automata`; `network` -> `grammar`, `automata`; `classes` -> `network`, `vocabulary`;
-//! `engine` -> `classes`, `mask`; `compile` -> `engine`; `laboratory` -> `network`, `stacks`.
-//! `ids`, `limits`, `error`, `graph`, `hash` and `budget` stand below everything.
+//! Dependencies run one way: DESIGN.md, "The house", has the table, which `tests/project/test_imports.py` holds against
+//! the code. `apart`, `budget`, `error`, `graph`, `hash`, `ids` and `limits` stand below everything.
 //!
-//! - from text: `syntax` (EBNF, GBNF), `lark`, `json_schema`, `regular`; `grammar` is what all of them make
-//! - made ready: `automata`, `network`, `vocabulary`, `classes`; `compile` does all of it
-//! - masks: `engine` (stacks), `chart` (truly ambiguous grammars), `ending` (texts that end in time), `unique` (items that
-//!   may not repeat), `mask` (bits and logits)
-//! - beside these: `recognizer` (texts without a vocabulary), `mask_store`, `laboratory`; `stacks`: sets of stacks;
-//!   `apart`: long lists that another thread frees
+//! - from text: `syntax` (EBNF, GBNF), `lark`, `json_schema`, `regular` (patterns) make a `grammar`
+//! - made ready: `automata` (of one rule), `network` (of a grammar), `vocabulary`, `classes`; `compile`: from a grammar
+//!   and a vocabulary to an engine
+//! - masks: `engine` over `stacks` (sets of stacks) or a `chart` (very ambiguous texts), `ending` (texts that end in
+//!   time), `unique` (items that may not repeat), `mask` (bits and logits)
+//! - beside these: `recognizer` (texts without a vocabulary), `mask_store` (Lark's lexer and parser), `laboratory` (do
+//!   two grammars have one language?)
+//! - below everything: `budget` (what bounds and ends a call), `limits`, `error`, `ids`, `hash`, `graph` (components of
+//!   graphs), `apart` (long lists that another thread frees)
 #![forbid(unsafe_code)]
 
 mod apart;
