@@ -66,7 +66,8 @@ from tokfold.errors import (  # noqa: E402
 from tokfold.limits import Limits  # noqa: E402
 from tokfold.matcher import Matcher  # noqa: E402
 from tokfold.torch import apply_token_bitmask_, plain  # noqa: E402
-from tokfold.torch.checks import DTYPES, chosen_backend  # noqa: E402
+from tokfold.torch.backends import chosen_backend  # noqa: E402
+from tokfold.torch.checks import DTYPES  # noqa: E402
 from tokfold.vocabulary import Vocabulary  # noqa: E402
 
 __all__ = ["GrammarLogitsProcessor", "processor"]

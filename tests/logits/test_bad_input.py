@@ -24,6 +24,7 @@ from strategies.logits import (  # noqa: E402
 )
 from support import processes  # noqa: E402
 from tokfold.torch import Fold, MaskTable, apply_class_bitmask_, apply_token_bitmask_  # noqa: E402
+from tokfold.torch import backends as torch_backends  # noqa: E402
 from tokfold.torch import checks as torch_checks  # noqa: E402
 
 CLASSES = random_classes(100, 40)
@@ -240,9 +241,9 @@ def test_triton_writes_on_a_gpu_only() -> None:
 def no_triton(monkeypatch):
     """As where Triton is not installed; what was found out before is forgotten."""
     monkeypatch.setitem(sys.modules, "triton", None)
-    torch_checks._has_triton.cache_clear()
+    torch_backends._has_triton.cache_clear()
     yield
-    torch_checks._has_triton.cache_clear()
+    torch_backends._has_triton.cache_clear()
 
 
 def test_without_triton(no_triton) -> None:
@@ -259,11 +260,11 @@ def test_without_triton(no_triton) -> None:
 
 def test_a_gpu_without_triton_is_warned_of_once(no_triton, recwarn) -> None:
     for _ in range(3):
-        assert torch_checks.chosen_backend("auto", torch.device("cuda")) == "torch"
+        assert torch_backends.chosen_backend("auto", torch.device("cuda")) == "torch"
     assert [warning.category for warning in recwarn] == [tokfold.FallbackWarning]
     assert "Triton is not installed" in str(recwarn[0].message)
-    assert torch_checks.chosen_backend("auto", torch.device("cpu")) == "cpu"
-    assert torch_checks.chosen_backend("auto", torch.device("meta")) == "torch"
+    assert torch_backends.chosen_backend("auto", torch.device("cpu")) == "cpu"
+    assert torch_backends.chosen_backend("auto", torch.device("meta")) == "torch"
     assert len(recwarn) == 1
 
 

@@ -32,7 +32,7 @@ from tokfold.torch import (  # noqa: E402
     apply_class_bitmask_,
     apply_token_bitmask_,
 )
-from tokfold.torch import checks as torch_checks  # noqa: E402
+from tokfold.torch import backends as torch_backends  # noqa: E402
 
 pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU"),
@@ -203,12 +203,12 @@ def test_without_triton(monkeypatch) -> None:
     logits = some(2, size=1_003)
     found, expected = logits.cuda(), expected_of(logits, masks, fold)
     monkeypatch.setitem(sys.modules, "triton", None)
-    torch_checks._has_triton.cache_clear()
+    torch_backends._has_triton.cache_clear()
     try:
         with pytest.warns(tokfold.FallbackWarning, match="Triton is not installed"):
             apply_class_bitmask_(found, torch.from_numpy(masks).cuda(), fold)
     finally:
-        torch_checks._has_triton.cache_clear()
+        torch_backends._has_triton.cache_clear()
     assert np.array_equal(bits_of(found), expected)
 
 

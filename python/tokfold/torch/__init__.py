@@ -12,8 +12,10 @@ that recur on the device, so that mostly their numbers cross the bus::
     table = tokfold.torch.MaskTable(fold)
     table.apply_(logits, masks)
 
-Files: ``logits`` (what is checked by ``checks``, and which kernel does it), ``kernels`` (Triton),
-``plain`` (torch alone), ``fold``, ``table``, ``overlap`` (masks made beside the model).
+- ``logits``: masks onto logits; ``checks``: what is refused; ``backends``: which kernel runs
+- ``kernels`` (Triton), ``plain`` (torch alone): kernels; that of the CPU is in ``tokfold._core``
+- ``fold``: the class of each token; ``table``: masks that recur, by number; ``overlap``: masks made
+  beside the model
 
 After CFGzip, section 3.1: at inference, the engine answers for representatives, and a gather
 spreads the answer over the vocabulary.

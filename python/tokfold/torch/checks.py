@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import operator
-import os
-import warnings
 from collections.abc import Sequence
-from functools import cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from tokfold._checks import wrong_type
-from tokfold._extras import require
-from tokfold.errors import ArgumentTypeError, FallbackWarning
+from tokfold.errors import ArgumentTypeError
 
 __all__ = [
-    "Backend",
     "Masks",
     "Rows",
     "are_distinct",
     "check_logits",
     "check_masks",
     "check_tensor",
-    "chosen_backend",
     "listed_rows",
     "rows_on_device",
 ]
 
-Backend: TypeAlias = Literal["auto", "cpu", "triton", "torch"]
 Masks: TypeAlias = "torch.Tensor | npt.NDArray[np.int32]"
 Rows: TypeAlias = "torch.Tensor | Sequence[int] | None"
 
@@ -167,37 +160,3 @@ def rows_on_device(rows: Rows, masks: int, count: int, device: torch.device) -> 
     pinned = device.type == "cuda" and not torch.cuda.is_current_stream_capturing()
     numbers = torch.tensor(listed, dtype=torch.int64, pin_memory=pinned)
     return numbers.to(device, non_blocking=pinned)
-
-
-def chosen_backend(backend: Backend, device: torch.device) -> Backend:
-    """The kernel for a device, where the caller leaves it open."""
-    if backend == "auto":
-        if device.type == "cpu":
-            return "cpu"
-        return "triton" if device.type == "cuda" and _has_triton() else "torch"
-    if backend not in ("cpu", "triton", "torch"):
-        raise ValueError(f'backend must be "auto", "cpu", "triton" or "torch", not {backend!r}')
-    if backend == "cpu" and device.type != "cpu":
-        raise ValueError(f'backend="cpu" cannot write logits on {device}')
-    if backend == "triton":
-        require("triton", "torch", 'backend="triton"')
-        if device.type == "cpu" and os.environ.get("TRITON_INTERPRET") != "1":
-            raise ValueError(
-                'backend="triton" writes logits on a GPU, and these are on cpu (there it runs in '
-                "Triton's interpreter only: TRITON_INTERPRET=1)"
-            )
-    return backend
-
-
-@cache
-def _has_triton() -> bool:
-    try:
-        import triton  # noqa: F401
-    except ImportError:
-        warnings.warn(
-            "Triton is not installed: plain torch applies the masks, in more passes",
-            FallbackWarning,
-            stacklevel=4,
-        )
-        return False
-    return True

@@ -1,4 +1,4 @@
-"""Masks onto logits: what is checked, and which kernel does it."""
+"""Masks onto logits, by class masks or token masks: the calls, and tensors as kernels take them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import torch
 from tokfold import _core
 from tokfold._checks import wrong_type
 from tokfold.torch import plain
+from tokfold.torch.backends import Backend, chosen_backend
 from tokfold.torch.checks import (
-    Backend,
     Masks,
     Rows,
     are_distinct,
     check_logits,
     check_masks,
     check_tensor,
-    chosen_backend,
     listed_rows,
     no_rows,
     rows_on_device,

@@ -12,12 +12,11 @@ import torch
 
 from tokfold._checks import wrong_type
 from tokfold.torch import plain
+from tokfold.torch.backends import Backend, chosen_backend
 from tokfold.torch.checks import (
-    Backend,
     are_distinct,
     check_logits,
     check_masks,
-    chosen_backend,
     listed_rows,
     no_rows,
 )
