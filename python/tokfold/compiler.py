@@ -21,11 +21,11 @@ from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import CacheWarning, check_folder, usable_folder
 from tokfold._checks import check_limits, check_number, wrong_type
-from tokfold._converters import TAG_LEVELS, json_text
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, kind_of
 from tokfold._sources.frames import FrameSource
 from tokfold._sources.schema import text_of
+from tokfold._text_checks import TAG_LEVELS, json_text
 from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
     ArgumentTypeError,

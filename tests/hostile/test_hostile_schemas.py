@@ -468,7 +468,7 @@ def test_values_and_texts_that_are_too_deep():
 
 @pytest.mark.parametrize("make", [circular, doubled, deep])
 def test_values_that_cannot_be_written(make, monkeypatch):
-    monkeypatch.setattr("tokfold._converters.values.MAX_JSON_NODES", 20_000)
+    monkeypatch.setattr("tokfold._text_checks.MAX_JSON_NODES", 20_000)
     compiler = GrammarCompiler(Vocabulary([b"a", b"</s>"], [1]), classes="never", seed=False)
     value = make()
     for refused in (Grammar.from_json_schema, compiler.compile_json_schema):

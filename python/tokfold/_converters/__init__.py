@@ -1,42 +1,34 @@
 r"""The one door to XGrammar's converters: what could end the process or take minutes stays outside.
 
-They serve :mod:`tokfold.xgrammar` alone. XGrammar 0.2.8 converts JSON schemas, patterns, Lark text
-and structural tags by recursion, without bounds of its own. What it would do is counted here first,
-in time linear in the text and without recursion, and what is too much is refused by name. What is
-deep but not too deep is converted in a thread whose stack is made for it, so that a small stack of
-the caller is no danger.
+Only :mod:`tokfold.xgrammar` calls the converters. XGrammar 0.2.8 converts JSON schemas, patterns,
+Lark text and structural tags by recursion, without bounds of its own. What it would do is counted
+here first, in time linear in the text and without recursion, and what is too much is refused by
+name. What is deep but not too deep is converted in a thread whose stack is made for it, so that a
+small stack of the caller is no danger.
 
 The counts are of what the converter does: how often it copies a subschema (to compute the name
 under which it remembers it, at every level anew), how many rules it writes (``$ref`` once for each
 spelling, lists of types once for each type), how deep it recurses (through every ``$ref`` it meets
 first), and how many states the automaton of a pattern gets. They are upper bounds, not exact.
 
-- ``bounds``: the bounds, and how a refusal is said.
-- ``values``: JSON.
+- ``bounds``: the bounds; ``tokfold._text_checks`` has those of texts and JSON, and the refusals.
 - ``schemas``, ``patterns`` (and macros), ``lark``: what each converter would do.
 - ``documents``: what XGrammar reads whole: grammar text, structural tags.
 - ``conversion``: the stack on which a converter is called.
 """
 
-from tokfold._converters.bounds import MAX_JSON_NODES, check_text
 from tokfold._converters.conversion import is_deep, with_stack
-from tokfold._converters.documents import TAG_LEVELS, check_grammar, check_tag
+from tokfold._converters.documents import check_grammar, check_tag
 from tokfold._converters.lark import check_lark
 from tokfold._converters.patterns import check_pattern
 from tokfold._converters.schemas import check_schema
-from tokfold._converters.values import check_nesting, json_text
 
 __all__ = [
-    "MAX_JSON_NODES",
-    "TAG_LEVELS",
     "check_grammar",
     "check_lark",
-    "check_nesting",
     "check_pattern",
     "check_schema",
     "check_tag",
-    "check_text",
     "is_deep",
-    "json_text",
     "with_stack",
 ]

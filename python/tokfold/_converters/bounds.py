@@ -1,18 +1,12 @@
-"""What is refused before it reaches a converter, and the bounds."""
+"""The bounds past which a converter is not called."""
 
 from __future__ import annotations
-
-from typing import NoReturn
-
-from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
 __all__ = [
     "CEILING",
     "LEVELS_ON_ANY_STACK",
     "MAX_EXCLUDED",
     "MAX_GRAMMAR_NESTING",
-    "MAX_JSON_NESTING",
-    "MAX_JSON_NODES",
     "MAX_LARK_LENGTH",
     "MAX_LARK_LEVELS",
     "MAX_LARK_WORK",
@@ -22,19 +16,7 @@ __all__ = [
     "MAX_PATTERN_WORK",
     "MAX_SCHEMA_LEVELS",
     "MAX_SCHEMA_WORK",
-    "check_text",
-    "place",
-    "refuse",
-    "refuse_size",
 ]
-
-MAX_JSON_NESTING = 200
-"""Levels of JSON text. Its readers, XGrammar's and Python's, recurse: on a stack of 512 KiB
-XGrammar's dies between 1,000 and 3,000 levels. Of 2,000 schemas of MaskBench none has over 22."""
-
-MAX_JSON_NODES = 1_000_000
-"""Values and names in a value that is to become JSON: shared parts count as often as they are
-written, which doubles with every level."""
 
 MAX_SCHEMA_LEVELS = 16_000
 """Schemas within schemas, through `$ref` too. A level takes 5 KB of stack at most, and the thread
@@ -76,49 +58,3 @@ LEVELS_ON_ANY_STACK = 24
 
 CEILING = 1 << 60
 """Past this counts only say `too much`: they double with every level."""
-
-
-def refuse_size(message: str, limit: str, value: int) -> NoReturn:
-    raise LimitExceededError(f"{message}; {value:,} is the most", limit, value)
-
-
-def refuse(message: str, what: str, line: int = 1, column: int = 1) -> NoReturn:
-    raise UnsupportedGrammarError(message, what, line, column)
-
-
-def place(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
-
-
-def check_text(text: object, what: str) -> str:
-    """A text that converters can be given.
-
-    Raises:
-        TypeError: it is no ``str``.
-        UnsupportedGrammarError: it holds NUL, on which some versions of XGrammar end the process,
-            or a lone surrogate; at its place.
-    """
-    if not isinstance(text, str):
-        raise TypeError(f"a {what} must be a str, not {type(text).__name__}")
-    offset = text.find("\0")
-    if offset >= 0:
-        line, column = place(text, offset)
-        refuse(
-            f"line {line}, column {column}: this {what} holds NUL, which no text has; leave it out",
-            what,
-            line,
-            column,
-        )
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError as error:
-            line, column = place(text, error.start)
-            raise UnsupportedGrammarError(
-                f"line {line}, column {column}: this {what} holds a lone surrogate, which is no "
-                "character; decode the text as UTF-8",
-                what,
-                line,
-                column,
-            ) from error
-    return text

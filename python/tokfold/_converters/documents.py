@@ -7,26 +7,25 @@ from collections.abc import Iterable
 from typing import Any
 
 from tokfold import _json
-from tokfold._converters.bounds import (
-    MAX_EXCLUDED,
-    MAX_GRAMMAR_NESTING,
-    MAX_MACRO_WORK,
-    check_text,
-    place,
-    refuse_size,
-)
+from tokfold._converters.bounds import MAX_EXCLUDED, MAX_GRAMMAR_NESTING, MAX_MACRO_WORK
 from tokfold._converters.patterns import check_macro, check_pattern
 from tokfold._converters.schemas import check_schema
-from tokfold._converters.values import check_nesting, loads, pointer_to
+from tokfold._text_checks import (
+    TAG_LEVELS,
+    check_nesting,
+    check_text,
+    loads,
+    place,
+    pointer_to,
+    refuse_size,
+)
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
-__all__ = ["TAG_LEVELS", "check_excludes", "check_grammar", "check_tag"]
+__all__ = ["check_excludes", "check_grammar", "check_tag"]
 
 _GRAMMAR_WORD = re.compile(
     r'(?P<macro>(?:Regex|Substring)\s*\()|"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|\#[^\n]*|[()]'
 )
-TAG_LEVELS = 400
-"""Levels of JSON of a structural tag: two for each of 100 formats, and a schema."""
 
 
 def check_grammar(text: object) -> int:

@@ -6,18 +6,15 @@ import re
 
 from tokfold._converters.bounds import (
     CEILING,
-    MAX_JSON_NESTING,
     MAX_LARK_LENGTH,
     MAX_LARK_LEVELS,
     MAX_LARK_WORK,
     MAX_PATTERN_NESTING,
     MAX_SCHEMA_WORK,
-    check_text,
-    place,
-    refuse_size,
 )
 from tokfold._converters.patterns import check_pattern
 from tokfold._converters.schemas import check_schema
+from tokfold._text_checks import MAX_JSON_NESTING, check_text, place, refuse_size
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
 __all__ = ["check_lark"]

@@ -11,9 +11,8 @@ from tokfold._converters.bounds import (
     MAX_PATTERN_LENGTH,
     MAX_PATTERN_NESTING,
     MAX_PATTERN_WORK,
-    check_text,
-    refuse_size,
 )
+from tokfold._text_checks import check_text, refuse_size
 
 __all__ = ["PatternCounts", "check_macro", "check_pattern"]
 

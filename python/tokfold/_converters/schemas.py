@@ -11,12 +11,9 @@ from tokfold._converters.bounds import (
     LEVELS_ON_ANY_STACK,
     MAX_SCHEMA_LEVELS,
     MAX_SCHEMA_WORK,
-    check_text,
-    refuse,
-    refuse_size,
 )
 from tokfold._converters.patterns import PatternCounts, check_pattern
-from tokfold._converters.values import check_nesting, loads, pointer_to
+from tokfold._text_checks import check_nesting, check_text, loads, pointer_to, refuse, refuse_size
 from tokfold.errors import UnsupportedGrammarError
 
 __all__ = ["LARGEST_COUNT", "Counted", "check_schema"]

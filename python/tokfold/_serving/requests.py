@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokfold import _json
-from tokfold._converters import check_nesting, check_text
 from tokfold._tags.literals import literal
+from tokfold._text_checks import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 
 __all__ = ["Passed", "any_tag", "checked", "choices"]

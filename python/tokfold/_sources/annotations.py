@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any, Literal, NamedTuple
 
-from tokfold._converters import MAX_JSON_NODES, json_text
+from tokfold._text_checks import MAX_JSON_NODES, json_text
 
 __all__ = ["schema_text", "without_odd_annotations"]
 
@@ -49,7 +49,7 @@ def schema_text(schema: object, what: str, **bounds: Any) -> str:
     """A schema as JSON text, without annotations that are no JSON.
 
     Raises:
-        The errors of :func:`tokfold._converters.json_text`, whose arguments these are.
+        The errors of :func:`tokfold._text_checks.json_text`, whose arguments these are.
     """
     try:
         text = json_text(schema, what, **bounds)

@@ -28,6 +28,7 @@ from xgrammar.grammar import (
 
 import tokfold
 from tokfold import _converters
+from tokfold._text_checks import TAG_LEVELS, json_text
 from tokfold.compiler import for_waiters
 from tokfold.errors import (
     FallbackWarning,
@@ -160,7 +161,7 @@ class GrammarCompiler:
                 would take XGrammar too long, or end the process.
         """
         if isinstance(schema, dict):
-            schema = _converters.json_text(schema, "JSON schema")
+            schema = json_text(schema, "JSON schema")
         text, levels, _ = _converters.check_schema(
             _convert_schema_to_str(schema), is_open=not strict_mode
         )
@@ -259,7 +260,7 @@ class GrammarCompiler:
         """
         for value in (*args, *kwargs.values()):
             if isinstance(value, dict):  # what is written as JSON by recursion
-                _converters.json_text(value, "structural tag", _converters.TAG_LEVELS)
+                json_text(value, "structural tag", TAG_LEVELS)
         text = _get_structural_tag_str_from_args(list(args), kwargs)
         levels = _converters.check_tag(text)
         return self._cached(
