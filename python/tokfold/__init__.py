@@ -17,15 +17,19 @@ What is public:
 
 The private modules:
 
-- ``_sources``, ``_source_kinds``, ``_converters``, ``_tags``: what a grammar is made of, and how
-- ``_loaders``, ``_token_names``, ``_token_checks``: vocabularies, and grammars beside them
-- ``_admission``, ``_background``, ``_cache``, ``_serving``: many requests: who compiles next, work
-  in the background, what is kept, what servers share
-- ``_history``: what logits processors of one sequence share; ``_protocols``: what they ask of a
-  matcher
-- ``_artifact``, ``_parts``, ``_schema_records``, ``_written``, ``_json``: what is saved and written
-- ``_checks``, ``_names``, ``_extras``, ``_lazy``: arguments, hints for names, packages that are
-  missing
+- ``_sources``, ``_tags``: what a grammar is made of; ``_source_kinds``: what a source means that
+  comes without a word; ``_written``: which language a refused text is in; ``_schema_records``: what
+  a JSON Schema says of a grammar and of a text
+- ``_text_checks``, ``_json``: texts and JSON that callers bring; ``_converters``: bounds of
+  XGrammar's converters
+- ``_loaders``: tokenizer files; ``_token_names``, ``_token_checks``: grammars beside a vocabulary
+- ``_admission``: who compiles next; ``_background``: work beside the requests; ``_parts``: parts of
+  networks that grammars share; ``_serving``: what server backends share
+- ``_cache``: a folder of saved files; ``_artifact``: the bytes of a saved file
+- ``_history``: what logits processors of one sequence share; ``_protocols``: what they, batches and
+  folds ask of a matcher or of classes
+- ``_checks``, ``_names``: arguments, and hints for names of other libraries; ``_extras``: packages
+  that are missing; ``_lazy``: properties that are made when they are first asked for
 """
 
 import importlib

@@ -27,9 +27,9 @@ def test_places_that_contributing_names_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("## Where is ...?\n")[1].split("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 38
+    assert len(rows) == 42
     recipes = text.split("## Recipes\n")[1].split("\n## ")[0]
-    assert recipes.count("\n**") == 6
+    assert recipes.count("\n**") == 10
     named = re.findall(r"`((?:rust|python|tests|docs|examples)[/\w.-]*/[\w.-]+)`", table + recipes)
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert all(re.search(r"`(rust|python|tests)/", row) for row in rows)
@@ -45,6 +45,13 @@ def test_places_that_contributing_names_exist() -> None:
         )
         for name in re.findall(r"`(?:\w+::)?(\w+)`", row.split("|")[2]):
             assert re.search(rf"\b{name}\b", sources), name
+
+
+def test_every_folder_of_tests_is_described() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`tests/(\w+)", text.split("## Tests\n")[1].split("\n## ")[0]))
+    folders = {path.name for path in (ROOT / "tests").iterdir() if path.is_dir()}
+    assert {name for name in folders if name[0] not in "_."} <= named
 
 
 def design_pages(root: Path) -> list[Path]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import sys
 from pathlib import Path
 
 import pytest
 import tokfold
 from support import processes
-from support.imports import circles, module_graph
+from support.imports import PACKAGE, circles, module_graph
 from support.rust_modules import CORE, file_graph, folder_graph
 
 
@@ -55,7 +56,7 @@ def test_folders_of_the_core_use_each_other_one_way() -> None:
 
 
 def design_table(page: str) -> dict[str, set[str]]:
-    """What DESIGN.md says that each folder of the core uses: lines of ``one, other -> used, used``."""
+    """What DESIGN.md says that each folder of the core uses: ``one, other -> used, used``."""
     block = page.split("Dependencies run one way.")[1].split("```")[1]
     table: dict[str, set[str]] = {}
     for line in block.strip().splitlines():
@@ -111,6 +112,22 @@ def test_circles_of_rust_are_found(tmp_path: Path, back: str) -> None:
     assert graph["one"] == {"two"}
     assert graph["two"] <= {"lock", "one"}
     assert circles(graph) == [{"one", "two"}]
+
+
+def test_only_leaves_import_optional_packages() -> None:
+    page = (CORE.parents[2] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    leaves = re.findall(r"`(\w+)`", page.split("documented. Only ")[1].split(" import optional")[0])
+    assert "xgrammar" in leaves
+    assert "engine" not in leaves
+    known = {*sys.stdlib_module_names, "numpy", "tokfold"}
+    found = {}
+    for path in PACKAGE.rglob("*.py"):
+        part = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+        nodes = [*ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
+        names = {alias.name for n in nodes if isinstance(n, ast.Import) for alias in n.names}
+        names |= {n.module or "" for n in nodes if isinstance(n, ast.ImportFrom)}
+        found[part] = found.get(part, set()) | {name.partition(".")[0] for name in names} - known
+    assert {part for part, names in found.items() if names} == {*leaves}
 
 
 def imported_by_init() -> dict[str, str]:

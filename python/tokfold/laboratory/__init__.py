@@ -2,7 +2,7 @@
 
 Engines answer alike for every way of writing one language, but not at the same cost. The
 laboratory looks at the way of writing: lint, profile, optimize, compare, and what a mask does to
-the distribution of a model. Nothing here is needed to decode, and nothing else imports it.
+the distribution of a model. Nothing here is needed to decode; only :mod:`tokfold.cli` imports it.
 
 - ``lint``, ``optimize``, ``equivalence``: what is wrong, the same language written better, whether
   it is the same

@@ -10,6 +10,8 @@ your own call it before the server's arguments are made::
     engine = sglang.Engine(model_path=..., grammar_backend="tokfold")
 
 See ``docs/serving.md``. Made for SGLang 0.5.23.
+
+- ``backend``: the classes that SGLang calls, which check and compile its requests
 """
 
 from __future__ import annotations

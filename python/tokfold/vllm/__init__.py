@@ -11,12 +11,13 @@ your own::
     tokfold.vllm.install(cache_dir="/var/cache/tokfold")
     model = vllm.LLM("path/to/model")
 
-Two methods of vLLM are wrapped, and both call what they wrap: ``SamplingParams.verify`` for the
-check of a request, ``StructuredOutputManager.grammar_init`` for the choice of the backend. See
+Two methods of vLLM are wrapped: ``SamplingParams._validate_structured_outputs`` for the check of a
+request, which takes the place of vLLM's own where tokfold is the backend, and
+``StructuredOutputManager.grammar_init`` for the choice of the backend. See
 ``docs/serving.md``. Made for vLLM 0.33.
 
 - ``hooks``: the two wrappers
-- ``backend``: the classes that vLLM's engine calls
+- ``backend``: the check of a request (``check_request``), and the classes that vLLM's engine calls
 """
 
 from __future__ import annotations

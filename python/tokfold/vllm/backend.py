@@ -1,4 +1,7 @@
-"""The classes that vLLM's engine calls; imported when the first request is there."""
+"""The check of a request, and the classes that vLLM's engine calls.
+
+This module imports vLLM; :mod:`tokfold.vllm.hooks` imports it when the first request is there.
+"""
 
 from __future__ import annotations
 
