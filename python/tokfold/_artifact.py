@@ -1,4 +1,4 @@
-r"""The file format of everything that tokfold saves: a JSON header and numpy arrays.
+r"""The format of every file that tokfold saves: a JSON header and numpy arrays.
 
 One file holds one artefact of one *kind* (``"token-classes"``, a mask store, ...). All numbers
 are little-endian, on every platform::

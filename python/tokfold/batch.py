@@ -1,4 +1,7 @@
-"""Many matchers at once, in threads that are made once and with the GIL released."""
+"""Many matchers at once, in threads that are made once and with the GIL released.
+
+``_threads`` says how many threads a call takes where the caller names no number.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bounds on what one compilation may use."""
+"""Bounds on what compilations, masks and texts may use."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ __all__ = ["Limits"]
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Bounds on a grammar and on the work of compiling it.
+    """Bounds on a grammar, on the work of compiling it, on masks and on texts.
 
-    A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here,
-    except the work bounds and the last: past them tokens become classes of their own, which is
-    exact but folds less. Work is counted, not timed, so results are the same on every machine.
+    A bound that is reached raises :class:`tokfold.LimitExceededError`, which names the field here.
+    Fields that say so are no errors: past ``max_token_work``, for one, tokens become classes of
+    their own, which is exact but folds less. Work is counted, not timed, so results are the same on
+    every machine.
 
     Example:
         >>> limits = tokfold.Limits(max_rules=1_000)

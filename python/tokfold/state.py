@@ -1,4 +1,8 @@
-"""States of matchers as values, which go from process to process."""
+"""States of matchers as values, which go from process to process.
+
+This module checks version and bytes of a saved state. :meth:`tokfold.Matcher.from_state` checks
+that it is of this grammar, and the core its numbers.
+"""
 
 from __future__ import annotations
 

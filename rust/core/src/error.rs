@@ -41,9 +41,9 @@ pub enum Error {
         /// What is wrong, and what to do.
         message: String,
     },
-    /// A bound of [`crate::limits::Limits`] was reached.
+    /// A bound of [`crate::limits::Limits`] or [`crate::engine::EngineLimits`] was reached.
     Limit {
-        /// The field of `Limits`.
+        /// The field of these.
         limit: &'static str,
         /// The bound in force.
         value: u64,

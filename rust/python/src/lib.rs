@@ -4,7 +4,7 @@
 //! - `boundary`: errors, the GIL, cancelling and Ctrl-C, for all calls; `threads`: for batches
 //! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values
 //! - `vocabulary`, `classes`, `mask`, `pool`; `engine`: engines and matchers; `recognizer`
-//! - `mask_store`, `equivalence`: for the wings
+//! - `mask_store`: for `tokfold.mask_store`; `equivalence`: for `tokfold.laboratory`
 
 mod arena;
 mod boundary;

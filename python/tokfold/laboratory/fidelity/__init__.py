@@ -10,7 +10,7 @@ grammars. The ground is section 8 of "Attention Meets Reachability"; see ``docs/
   the draws tell; ``plot``: a picture of it
 - ``markov``, ``exact``, ``divergence``, ``bounds``: small models, and what is exact about them
 - ``productions``, ``epsilon``, ``inside``, ``chart``, ``automaton``, ``parses``, ``unambiguity``:
-  how that is reckoned; ``linear``, ``components``, ``utf8``: with what
+  how that is computed; ``linear``, ``components``, ``utf8``: with what
 - ``errors``: what can go wrong, by name
 """
 

@@ -15,9 +15,9 @@
 //! - [`fallback`]: edges of states that fall back on the start
 //! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions
-//! - `splice`: copies of automata in place of calls, where the result is deterministic
-//! - `levels`: the same for those whose states are told apart by their ways to the end
-//! - `lengths`: of how many passes the rest of an automaton can be
+//! - `levels`: minimization by hashes of what states do, faster where it suffices
+//! - `splice`: copies of automata in place of calls, by a subset construction without epsilon edges
+//! - `lengths`: how many passes an automaton can still take from each of its states
 
 mod alike;
 pub mod alphabet;

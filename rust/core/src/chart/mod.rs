@@ -15,7 +15,8 @@
 //! written. Columns are never written again: a branch or rollback is the number of a column.
 //!
 //! - `tables`: what of a network does not depend on the text
-//! - `step`: from one column to the next; `fan` and `memo`: what is done again at one column
+//! - `step`: from one column to the next; `fan` and `memo`: where texts go on from one column, listed or remembered,
+//!   since it is asked again and again
 //! - `column`: what is asked of a column; `tree`: columns of texts that begin alike
 //! - `bits`, `rows`: sets of small numbers, and sets of places that are kept once
 

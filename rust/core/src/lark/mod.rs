@@ -33,8 +33,8 @@
 //!
 //! By name: rules with a parameter of 64 bits (`::`, `%if`), `%declare`, imports of other libraries than
 //! `common`, `stop=""`, `allow_invalid_utf8`, tokens by name without a vocabulary, what is not regular
-//! in terminals and lazy rules. `max_tokens`, `max_chars` and `stop_capture` become options of rules,
-//! which the engines refuse.
+//! in terminals and lazy rules. `stop_capture` becomes an option of its rule, which the engines refuse.
+//! `max_tokens` and `max_chars` become options of rules too, which `grammar/bounded` gives their meaning.
 //!
 //! # Layers
 //!

@@ -1,4 +1,5 @@
-//! The lexer of a mask store: what tokens do to the terminals of a grammar.
+//! Mask stores: what tokens do to the terminals of a grammar (the lexer, here), and what terminals do to the stack of
+//! the parser.
 //!
 //! Design: docs/design/mask-stores.md.
 //!

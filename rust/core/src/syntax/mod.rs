@@ -22,7 +22,8 @@
 //!
 //! Layers, each knowing only those before it: `scanner` (bytes to tokens, never fails), `escapes`
 //! (the inside of literals and classes), `options`, `macros`, `parser` (tokens to arena),
-//! `printer`. `suggest` and `messages` word the errors; `printed` mends what XGrammar prints.
+//! `printer`. `suggest` and `messages` word the errors; `printed` mends what XGrammar
+//! prints; `equal` compares grammars.
 //!
 //! Invariants: nothing recurses on the depth of the input and no input panics; the first error in
 //! reading order is the one reported; [`print()`] writes a text that [`parse`] reads back as an

@@ -7,12 +7,14 @@
 //! - [`uncached`]: a walk with the whole stacks, where all of that takes too much; [`chart_walk`] where only
 //!   charts can read.
 //!
-//! An answer is found by a walk of the trie ([`trie_walk`]: its [`found`] nodes and tokens, steps of sets that
-//! are met often in [`transition_cache`]). Remembered are answers in [`memo`], which
-//! [`answers`] forgets past `max_memo_bytes`, sets of nodes in [`frontier`], and
-//! what grammars share in [`pool`] under [`keys`]. [`row_scan`] tells whether a row forbids anything;
-//! [`rows`] makes rows of tokens, over classes too, and `warm` answers before they are needed; [`walk_counters`] has what
-//! all of that cost.
+//! A walk of the trie finds an answer: [`trie_walk`] walks, [`found`] has the nodes and tokens that it finds, and
+//! [`transition_cache`] the steps of sets that it meets often.
+//!
+//! [`memo`] keeps the answers, which [`answers`] forgets past `max_memo_bytes`; [`frontier`] keeps sets of nodes;
+//! [`pool`] has what grammars share, under [`keys`].
+//!
+//! [`rows`] makes rows of tokens, over classes too; [`row_scan`] tells whether a row forbids anything; `warm` makes
+//! answers before a mask needs them; [`walk_counters`] has what all of that cost.
 //!
 //! Design: docs/design/masks.md.
 

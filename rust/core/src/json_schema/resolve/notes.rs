@@ -1,6 +1,6 @@
 //! Notes: parts of schemas that have no influence on what is valid, and what was probably meant.
 //!
-//! File: `unknown` (names that are no keywords).
+//! File: `unknown` (names that are no keywords: misspelt ones, and those of other programs and drafts).
 
 mod unknown;
 
