@@ -108,6 +108,7 @@ AREAS = (
     Area(
         "python/tokfold/_converters/", ("tests/xgrammar_wrapper/test_xgrammar_guards.py", *SCHEMAS)
     ),
+    Area("python/tokfold/_text_checks.py", (*PYTHON, *SCHEMAS, *PROCESSORS)),
     Area("python/tokfold/_loaders/", VOCABULARIES),
     Area("python/tokfold/_serving/", ("tests/serving",)),
     Area("python/tokfold/sglang/", ("tests/serving",)),
