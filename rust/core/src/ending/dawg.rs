@@ -20,7 +20,8 @@ const LONGEST_SPELLED: usize = 256;
 /// long runs of one letter, which share theirs.
 const LONG: usize = 64;
 const MANY_SUFFIXES: usize = 1 << 18;
-/// Nodes for which it is known which others can go on as they can, at most: the table is quadratic.
+/// Nodes for which it is known which others can go on as they can, at most: the table is quadratic. Where
+/// more are reached, none is made for hard strings either.
 const MOST_COMPARED: usize = 2_048;
 
 #[derive(Clone, Debug)]
@@ -33,10 +34,13 @@ struct Node {
     next: ClassSet,
     /// The most tokens that any string from here to the end of a token needs by itself.
     tokens: u32,
+    /// The node that goes on with those strings alone that need more than one token by themselves.
+    hard: Option<NodeId>,
 }
 
-/// Token strings, as paths from the root to nodes where tokens end.
-#[derive(Clone, Debug)]
+/// Token strings, as paths from the root to nodes where tokens end. Nodes to which no path leads go on with
+/// some of the strings of others.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Dawg {
     nodes: Vec<Node>,
     children: Vec<(u8, NodeId)>,
@@ -48,6 +52,8 @@ pub(crate) struct Dawg {
     covering: Vec<u64>,
     /// The same the other way round: the nodes whose strings it can all go on with.
     covered: Vec<u64>,
+    /// How many nodes these tables speak of: the first.
+    compared: usize,
 }
 
 /// Some nodes of a [`Dawg`].
@@ -76,8 +82,7 @@ impl Strings {
     }
 
     fn get(&self, index: usize) -> &[u8] {
-        let from = index.checked_sub(1).map_or(0, |before| self.ends[before]);
-        &self.letters[from..self.ends[index]]
+        &self.letters[self.start(index)..self.ends[index]]
     }
 
     /// The strings of a trie, sorted, each once. `class` is that of a node.
@@ -107,16 +112,20 @@ impl Strings {
         sorted
     }
 
+    /// Where the letters of a string begin.
+    fn start(&self, index: usize) -> usize {
+        index.checked_sub(1).map_or(0, |before| self.ends[before])
+    }
+
     fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.ends.len()).map(|index| self.get(index))
     }
 }
 
-/// Makes the automaton of strings that come sorted.
+/// Makes nodes, of strings that come sorted.
 #[derive(Default)]
 struct Making {
-    nodes: Vec<Node>,
-    children: Vec<(u8, NodeId)>,
+    dawg: Dawg,
     known: FxHashMap<(bool, Vec<(u8, NodeId)>), NodeId>,
     /// The nodes on the path of the last string that are still open.
     open: Vec<OpenNode>,
@@ -131,32 +140,100 @@ struct OpenNode {
     children: Vec<(u8, NodeId)>,
     /// The letter that leads to the child that is open.
     letter: u8,
+    /// The most tokens that a string from there needs by itself, as far as known.
+    tokens: u32,
 }
 
 impl Making {
+    /// Reads a string that shares so many letters with the one before; `needed` has the tokens that
+    /// what is left of it needs, before each letter.
+    fn read(&mut self, string: &[u8], shared: usize, needed: impl Fn(usize) -> u32) {
+        self.close(shared);
+        for (read, &letter) in string.iter().enumerate() {
+            if read >= self.open.len() {
+                self.open.push(OpenNode::default());
+            }
+            let open = &mut self.open[read];
+            open.letter = letter;
+            open.tokens = open.tokens.max(needed(read));
+        }
+        self.open.push(OpenNode { is_end: true, ..OpenNode::default() });
+    }
+
     fn close(&mut self, depth: usize) {
         while self.open.len() > depth + 1 {
-            let Some(OpenNode { is_end, children, .. }) = self.open.pop() else { return };
-            let node = self.node(is_end, children);
+            let Some(node) = self.open.pop() else { return };
+            let node = self.node(node);
             if let Some(before) = self.open.last_mut() {
                 before.children.push((before.letter, node));
             }
         }
     }
 
-    fn node(&mut self, is_end: bool, children: Vec<(u8, NodeId)>) -> NodeId {
+    /// Closes all, and what they are reached from.
+    fn close_all(&mut self) -> OpenNode {
+        self.close(0);
+        self.open.pop().unwrap_or_default()
+    }
+
+    /// A node, or one that was made before and does the same.
+    fn node(&mut self, OpenNode { is_end, children, tokens, .. }: OpenNode) -> NodeId {
         if let Some(&known) = self.known.get(&(is_end, children.clone())) {
             return known;
         }
-        let mut next = [0; 4];
-        children.iter().for_each(|child| next[child.0 as usize >> 6] |= 1 << (child.0 & 63));
-        let first = self.children.len() as u32;
-        self.children.extend_from_slice(&children);
-        self.nodes.push(Node { first, is_end, next, tokens: u32::from(!children.is_empty()) });
-        let node = self.nodes.len() as NodeId - 1;
+        let node = self.dawg.push(is_end, &children, tokens);
         self.known.insert((is_end, children), node);
         node
     }
+
+    /// Finds for each node the strings that need more than one token by themselves. `needs` says how many
+    /// each rest of each string needs.
+    fn find_hard(&mut self, strings: &Strings, needs: &[u32]) {
+        let Self { dawg, .. } = self;
+        let mut rests: Vec<Vec<(usize, usize)>> = vec![Vec::new(); dawg.len()];
+        let mut is_met = vec![false; dawg.len()];
+        // The nodes on the path of a string, and whether this is the first prefix that leads there.
+        let mut path: Vec<(NodeId, bool)> = vec![(dawg.root(), false)];
+        let mut before: &[u8] = &[];
+        for (index, string) in strings.iter().enumerate() {
+            path.truncate(shared(before, string) + 1);
+            for &letter in &string[path.len() - 1..] {
+                let Some(node) = dawg.child(path[path.len() - 1].0, letter) else { break };
+                let is_first = !std::mem::replace(&mut is_met[node as usize], true);
+                path.push((node, is_first));
+            }
+            let from = strings.start(index);
+            for (read, &(node, is_first)) in path.iter().enumerate().take(string.len()) {
+                if is_first && needs[from + read] > 1 {
+                    rests[node as usize].push((index, read));
+                }
+            }
+            before = string;
+        }
+        for (node, rests) in rests.into_iter().enumerate().filter(|(_, rests)| !rests.is_empty()) {
+            let mut before: &[u8] = &[];
+            for (index, read) in rests {
+                let (rest, needed) =
+                    (&strings.get(index)[read..], &needs[strings.start(index) + read..]);
+                self.read(rest, shared(before, rest), |read| needed[read]);
+                before = rest;
+            }
+            let all = self.close_all();
+            let hard = self.node(all);
+            self.dawg.nodes[node].hard = Some(hard);
+        }
+        for node in 0..self.dawg.len() {
+            let Node { tokens, hard, .. } = &mut self.dawg.nodes[node];
+            if *tokens > 1 && hard.is_none() {
+                *hard = Some(node as NodeId);
+            }
+        }
+    }
+}
+
+/// How many letters two strings share.
+fn shared(before: &[u8], string: &[u8]) -> usize {
+    before.iter().zip(string).take_while(|(a, b)| a == b).count()
 }
 
 impl Dawg {
@@ -169,47 +246,42 @@ impl Dawg {
         escape: Option<u8>,
     ) -> Self {
         let strings = Strings::of_trie(trie, |node| class(trie, node));
-        let mut dawg = Self::of_strings(&strings);
+        let mut making = Making::default();
+        let mut before: &[u8] = &[];
+        for string in strings.iter() {
+            making.read(string, shared(before, string), |_| 1);
+            before = string;
+        }
+        // No other node is the root, though one may do the same: between tokens costs differ.
+        let all = making.close_all();
+        making.dawg.root = making.dawg.push(false, &all.children, 0);
         let suffixes = match std::ptr::eq(trie, whole) {
             true => None,
             false => Some(Suffixes::new(&strings, whole, &class, escape)),
         };
-        dawg.spell(&strings, suffixes.as_ref(), escape);
-        dawg.compare();
-        dawg
+        let needs = making.dawg.spell(&strings, suffixes.as_ref(), escape);
+        let reached = making.dawg.len();
+        if reached <= MOST_COMPARED {
+            making.find_hard(&strings, &needs);
+            let all = making.dawg.len();
+            making.dawg.compare(if all <= MOST_COMPARED { all } else { reached });
+        }
+        making.dawg
     }
 
-    fn of_strings(strings: &Strings) -> Self {
-        let mut making = Making { open: vec![OpenNode::default()], ..Making::default() };
-        let mut before: &[u8] = &[];
-        for string in strings.iter() {
-            let shared = before.iter().zip(string).take_while(|(a, b)| a == b).count();
-            making.close(shared);
-            for &letter in &string[shared..] {
-                if let Some(last) = making.open.last_mut() {
-                    last.letter = letter;
-                }
-                making.open.push(OpenNode::default());
-            }
-            if let Some(last) = making.open.last_mut() {
-                last.is_end = true;
-            }
-            before = string;
-        }
-        making.close(0);
-        let children = making.open.pop().map(|root| root.children).unwrap_or_default();
-        // No other node is the root, though one may do the same: between tokens costs differ.
-        making.known.clear();
-        let root = making.node(false, children);
-        let end = making.children.len() as u32;
-        making.nodes.push(Node { first: end, is_end: false, next: [0; 4], tokens: 0 });
-        let Making { nodes, children, .. } = making;
-        Self { nodes, children, root, most_tokens: 1, covering: Vec::new(), covered: Vec::new() }
+    /// A node more.
+    fn push(&mut self, is_end: bool, children: &[(u8, NodeId)], tokens: u32) -> NodeId {
+        let mut next = [0; 4];
+        children.iter().for_each(|child| next[child.0 as usize >> 6] |= 1 << (child.0 & 63));
+        let first = self.children.len() as u32;
+        self.children.extend_from_slice(children);
+        self.nodes.push(Node { first, is_end, next, tokens, hard: None });
+        self.nodes.len() as NodeId - 1
     }
 
     /// How many nodes there are.
     pub(crate) fn len(&self) -> usize {
-        self.nodes.len() - 1
+        self.nodes.len()
     }
 
     /// Bytes held.
@@ -241,6 +313,18 @@ impl Dawg {
         self.nodes[node as usize].tokens
     }
 
+    /// A node that goes on with all strings of a node that need more than so many tokens by themselves, and
+    /// maybe with more of its strings; `None` where there are no such strings.
+    #[inline]
+    pub(crate) fn harder(&self, node: NodeId, tokens: u32) -> Option<NodeId> {
+        let Node { tokens: most, hard, .. } = &self.nodes[node as usize];
+        match tokens {
+            0 => Some(node),
+            _ if *most <= tokens => None,
+            _ => hard.or(Some(node)),
+        }
+    }
+
     /// The classes that lead on from a node.
     #[inline]
     pub(crate) fn next(&self, node: NodeId) -> &ClassSet {
@@ -253,6 +337,31 @@ impl Dawg {
         let from = self.nodes[node as usize].first as usize;
         let count: u32 = self.nodes[node as usize].next.iter().map(|word| word.count_ones()).sum();
         &self.children[from..from + count as usize]
+    }
+
+    /// Where classes of a set lead from a node.
+    #[inline]
+    pub(crate) fn children_by(
+        &self,
+        node: NodeId,
+        classes: &ClassSet,
+    ) -> impl Iterator<Item = NodeId> + '_ {
+        let Node { first, next, .. } = &self.nodes[node as usize];
+        let mut word = 0;
+        let mut before = *first;
+        let mut left = next[0] & classes[0];
+        let rest = [1, 2, 3].map(|word| next[word] & classes[word]);
+        std::iter::from_fn(move || {
+            while left == 0 {
+                before += next[word].count_ones();
+                word += 1;
+                left = *rest.get(word - 1)?;
+            }
+            let below = left.trailing_zeros();
+            left &= left - 1;
+            let rank = (next[word] & ((1 << below) - 1)).count_ones();
+            Some(self.children[(before + rank) as usize].1)
+        })
     }
 
     /// Where a class leads from a node.
@@ -289,7 +398,7 @@ impl Dawg {
 
     #[inline]
     fn nodes_of<'d>(&self, table: &'d [u64], node: NodeId) -> Nodes<'d> {
-        let words = self.len().div_ceil(64);
+        let words = self.compared.div_ceil(64);
         let from = node as usize * words;
         Nodes(table.get(from..from + words).unwrap_or(&[]))
     }
@@ -307,12 +416,8 @@ impl Dawg {
         best
     }
 
-    /// Finds out which nodes can go on with all that others can go on with.
-    fn compare(&mut self) {
-        let count = self.len();
-        if count > MOST_COMPARED {
-            return;
-        }
+    /// Finds out which of the first nodes can go on with all that others of them can go on with.
+    fn compare(&mut self, count: usize) {
         let words = count.div_ceil(64);
         let set = |table: &mut [u64], node: usize, other: usize| {
             table[node * words + (other >> 6)] |= 1 << (other & 63);
@@ -359,13 +464,20 @@ impl Dawg {
                 }
             }
         }
-        (self.covering, self.covered) = (covering, covered);
+        (self.covering, self.covered, self.compared) = (covering, covered, count);
     }
 
-    /// Finds out how many tokens the rests of strings need: of the whole vocabulary where its part in
+    /// Finds out how many tokens the rests of strings need, and returns it letter by letter: of the whole vocabulary where its part in
     /// the rests is given, else of these strings.
-    fn spell(&mut self, strings: &Strings, suffixes: Option<&Suffixes>, escape: Option<u8>) {
+    fn spell(
+        &mut self,
+        strings: &Strings,
+        suffixes: Option<&Suffixes>,
+        escape: Option<u8>,
+    ) -> Vec<u32> {
         let mut needed = Vec::new();
+        let mut needs = Vec::with_capacity(strings.letters.len());
+        self.most_tokens = 1;
         let mut paths = Paths::default();
         for string in strings.iter() {
             needed.clear();
@@ -393,7 +505,9 @@ impl Dawg {
                 let Some(next) = self.child(node, letter) else { break };
                 node = next;
             }
+            needs.extend_from_slice(&needed[..string.len()]);
         }
+        needs
     }
 }
 

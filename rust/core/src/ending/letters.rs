@@ -1,4 +1,4 @@
-//! The fewest letters that leave a frame, and by how many one letter can raise what a text still needs.
+//! The fewest letters that leave a frame, and by how many each letter can raise what a text still needs.
 //!
 //! Knuth's generalization of Dijkstra's algorithm to grammars (1977), over the states of the network.
 //! States that count are not written out: of so many passes each takes what the body takes. The passes of
@@ -8,6 +8,7 @@
 use super::dawg::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network};
+use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,8 +26,9 @@ pub(super) struct Letters {
     bound: Bound,
     /// For each rule whose automaton counts its passes the starts of the rules that a pass calls.
     bodies: FxHashMap<u32, Box<[u32]>>,
-    /// The most letters that reading one adds to what is still needed; `None` where nobody knows a bound.
-    pub(super) most_raised: Option<u32>,
+    /// By class the most letters that reading one of it adds to what is still needed, by how many it takes
+    /// away where it is below zero; `None` where nobody knows a bound.
+    pub(super) raised: Option<Box<[i64; 256]>>,
     /// The classes that any state reads.
     pub(super) used: ClassSet,
 }
@@ -61,7 +63,7 @@ impl Letters {
         });
         let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
         let fewest = vec![UNREACHABLE; count];
-        let mut out = Self { fewest, bound, bodies, most_raised: None, used: [0; 4] };
+        let mut out = Self { fewest, bound, bodies, raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
         let mut heap = BinaryHeap::new();
         for state in 0..count as u32 {
@@ -114,7 +116,7 @@ impl Letters {
             }
         }
         if without.is_none() && bound == Bound::Upper {
-            out.most_raised = out.raise(network, meter)?;
+            out.raised = out.raise(network, meter)?;
         }
         Ok(out)
     }
@@ -152,73 +154,115 @@ impl Letters {
         self.fewest.len() * 4 + bodies.sum::<usize>()
     }
 
-    /// The most that one letter raises what is needed: over all frames and all ways to read a letter
-    /// from them, what the frames that are there then need, less what the frame needed.
-    fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<u32>, Halt> {
+    /// The most that a letter of each class raises what is needed: over all frames and all ways to read such
+    /// a letter from them, what the frames that are there then need, less what the frame needed.
+    fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<Box<[i64; 256]>>, Halt> {
         let is_guarded = network.has_sets() && network.only_unique_items().is_none();
         if network.is_for_charts() || is_guarded {
             return Ok(None);
         }
+        let Some(callees_first) = callees_first(network, meter)? else { return Ok(None) };
         // For each rule whose automaton counts its passes the most by which a pass raises what it needs.
         let gap = |(rule, start)| {
             (rule, i64::from(self.passes(network, start, Some(network.least_passes(start).1))))
         };
         let gaps: FxHashMap<u32, i64> = network.counted_automata().map(gap).collect();
-        // What reading a letter from a fresh frame adds; `i64::MIN` while it is under way.
-        let mut known: Vec<Option<i64>> = vec![None; network.len()];
-        let mut most = 0;
-        let mut work: Vec<(u32, bool)> = Vec::new();
-        for state in 0..network.len() as u32 {
-            work.push((state, false));
-            while let Some((state, is_ready)) = work.pop() {
-                if known[state as usize].is_some() {
-                    continue;
+        // What is added until a frame of each state is on top: nothing, or by the calls on the way there.
+        let mut pushed: Vec<i64> = vec![0; network.len()];
+        for (_, body) in network.repetitions() {
+            // Another pass begins where the repetition may stop.
+            let before = &mut pushed[body as usize];
+            *before = i64::from(self.of(network, body)).max(*before);
+        }
+        let mut raised = Box::new([i64::from(i32::MIN); 256]);
+        for &state in callees_first.iter().rev() {
+            let own = i64::from(self.of(network, state));
+            if own >= i64::from(UNREACHABLE) {
+                return Ok(None);
+            }
+            let before = pushed[state as usize];
+            for (class, to) in network.edges(state) {
+                let most = &mut raised[usize::from(class)];
+                *most = (before + i64::from(self.of(network, to)) - own).max(*most);
+            }
+            // This state stands for all counts of its automaton: what is needed after a pass exceeds what
+            // was needed before it by the gap at most.
+            let gap = gaps.get(&network.rule_of(state)).copied();
+            for call in network.calls(state).iter() {
+                let callee = listed(network, call.start);
+                let inside = i64::from(self.of(network, callee));
+                let mut added = gap.unwrap_or_else(|| i64::from(self.of(network, call.to)) - own);
+                added += inside;
+                if network.is_counting(call.start) {
+                    // The passes that are left after this one.
+                    let all = i64::from(self.of(network, call.start));
+                    added += (all - inside).max(0);
                 }
-                let calls = network.calls(state);
-                meter.spend(1 + calls.len() as u64)?;
-                if !is_ready {
-                    work.push((state, true));
-                    let callees = calls.iter().map(|call| listed(network, call.start));
-                    let unknown = callees.filter(|&callee| known[callee as usize].is_none());
-                    work.extend(unknown.map(|callee| (callee, false)));
-                    continue;
-                }
-                let own = i64::from(self.of(network, state));
-                // This state stands for all counts of its automaton: what is needed after a pass exceeds what
-                // was needed before it by the gap at most.
-                let gap = gaps.get(&network.rule_of(state)).copied();
-                let mut raised = i64::MIN / 2;
-                for (_, to) in network.edges(state) {
-                    raised = raised.max(i64::from(self.of(network, to)) - own);
-                }
-                for call in calls.iter() {
-                    let callee = listed(network, call.start);
-                    // A callee that is under way calls this state before it reads: left recursion.
-                    let Some(inside) = known[callee as usize] else { return Ok(None) };
-                    let mut pushed = gap.unwrap_or_else(|| i64::from(self.of(network, call.to)));
-                    pushed += i64::from(self.of(network, callee));
-                    if network.is_counting(call.start) {
-                        // The passes that are left after this one.
-                        let all = i64::from(self.of(network, call.start));
-                        pushed += (all - i64::from(self.of(network, callee))).max(0);
-                    }
-                    let before = if gap.is_some() { 0 } else { own };
-                    raised = raised.max(pushed - before + inside);
-                }
-                if own >= i64::from(UNREACHABLE) {
-                    return Ok(None);
-                }
-                known[state as usize] = Some(raised);
-                most = most.max(raised);
+                let known = &mut pushed[callee as usize];
+                *known = (before + added).max(*known);
             }
         }
-        // From a state that counts, another pass may begin where the repetition may stop.
-        for (_, body) in network.repetitions() {
-            let inside = known[body as usize].unwrap_or(0);
-            most = most.max(i64::from(self.of(network, body)) + inside);
-        }
-        Ok(u32::try_from(most).ok().filter(|&most| most < UNREACHABLE))
+        let is_bounded = raised.iter().all(|&most| most < i64::from(UNREACHABLE));
+        Ok(is_bounded.then_some(raised))
     }
+
+    /// The most by which a token of a trie can raise what is needed.
+    pub(super) fn most_raised(&self, trie: &Trie, class: impl Fn(u32) -> u8) -> Option<u32> {
+        let raised = self.raised.as_ref()?;
+        let mut path: Vec<(u32, i64)> = vec![(trie.end(0), 0)];
+        let mut most = 0;
+        for node in 1..trie.len() as u32 {
+            while path.last().is_some_and(|last| last.0 <= node) {
+                path.pop();
+            }
+            if trie.ids() == Some(node) {
+                path = vec![(trie.end(node), 0)];
+                continue;
+            }
+            let before = path.last().map_or(0, |last| last.1);
+            let after = before + raised[usize::from(class(node))];
+            if !trie.numbers(node).is_empty() {
+                most = after.max(most);
+            }
+            path.push((trie.end(node), after));
+        }
+        u32::try_from(most).ok().filter(|&most| most < UNREACHABLE)
+    }
+}
+
+/// The states of a network, those that a state calls before it; `None` where one calls itself before it
+/// reads, by left recursion.
+fn callees_first(network: &Network, meter: &mut Meter) -> Result<Option<Vec<u32>>, Halt> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Met {
+        No,
+        Open,
+        Done,
+    }
+    let mut met = vec![Met::No; network.len()];
+    let mut order = Vec::with_capacity(network.len());
+    let mut work: Vec<(u32, bool)> = Vec::new();
+    for state in 0..network.len() as u32 {
+        work.push((state, false));
+        while let Some((state, is_ready)) = work.pop() {
+            if is_ready {
+                met[state as usize] = Met::Done;
+                order.push(state);
+                continue;
+            }
+            match met[state as usize] {
+                Met::Done => continue,
+                Met::Open => return Ok(None),
+                Met::No => met[state as usize] = Met::Open,
+            }
+            let calls = network.calls(state);
+            meter.spend(1 + calls.len() as u64)?;
+            work.push((state, true));
+            let callees = calls.iter().map(|call| listed(network, call.start));
+            work.extend(callees.filter(|&to| met[to as usize] != Met::Done).map(|to| (to, false)));
+        }
+    }
+    Ok(Some(order))
 }
 
 /// The state of the tables in which a rule begins to read: of a repetition that of its body.

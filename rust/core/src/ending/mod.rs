@@ -265,14 +265,13 @@ pub(crate) struct Countdown {
 }
 
 impl Countdown {
-    /// For a vocabulary whose tokens have at most so many letters; `single` says of which classes a token
-    /// of one letter exists.
+    /// For the tokens of a trie; `single` says of which classes a token of one letter exists.
     ///
     /// # Errors
     /// Those of the meter.
     pub(crate) fn new(
         network: Arc<Network>,
-        longest: usize,
+        trie: &Trie,
         single: &crate::network::ClassSet,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
@@ -283,9 +282,10 @@ impl Countdown {
             false => None,
         };
         let is_spelled = members(&letters.used).all(|class| contains(single, class));
-        let longest = u32::try_from(longest).unwrap_or(u32::MAX);
-        let most_raised = letters.most_raised.filter(|_| is_spelled);
-        let most_raised = most_raised.map(|most| most.saturating_mul(longest).min(UNREACHABLE));
+        let most_raised = match is_spelled {
+            true => letters.most_raised(trie, |node| class_of(&network, trie, node)),
+            false => None,
+        };
         Ok(Self { network, letters, bytes_alone, most_raised })
     }
 

@@ -50,15 +50,12 @@ pub(super) struct Exit {
     bytes: u32,
 }
 
-/// Who takes over the exits of a pair.
+/// Who takes over the exits of a pair, with the tokens finished and the bytes read before.
 #[derive(Clone, Copy)]
 struct Follower {
     pair: PairId,
     tokens: u32,
     bytes: u32,
-    /// Exits that read more bytes, or finish more tokens, are not taken over.
-    most_bytes: u32,
-    most_tokens: u32,
 }
 
 /// A pair that calls another.
@@ -75,11 +72,11 @@ struct Caller {
 struct Pair {
     state: u32,
     node: NodeId,
-    /// The fewest tokens after which it can be left between two tokens, as far as known.
-    clean: u32,
     row: Vec<Exit>,
     followers: Vec<Follower>,
     callers: Vec<Caller>,
+    /// Pairs of states that count, which take over the exits within their bounds.
+    counting: Vec<PairId>,
     /// For a state that counts, the pair without a bound of which it takes the exits over, of at most so
     /// many bytes and tokens.
     unbounded: Option<(PairId, u32, u32)>,
@@ -95,6 +92,8 @@ pub(super) struct Rows {
     /// For each rule the classes that can be read next where it is complete.
     follow: Vec<ClassSet>,
     pairs: Vec<Pair>,
+    /// For each pair the fewest tokens after which it can be left between two tokens, as far as known.
+    clean: Vec<u32>,
     numbers: FxHashMap<(u32, NodeId), PairId>,
     /// Pairs that are still to be explored.
     fresh: Vec<PairId>,
@@ -127,6 +126,7 @@ impl Rows {
             dawg,
             follow,
             pairs: Vec::new(),
+            clean: Vec::new(),
             numbers: FxHashMap::default(),
             fresh: Vec::new(),
             queue: Vec::new(),
@@ -159,11 +159,15 @@ impl Rows {
         if !is_settled {
             self.work_off(meter)?;
         }
-        let Self { dawg, pairs, .. } = self;
-        let Pair { row, clean, is_tidy, .. } = &mut pairs[pair as usize];
+        let Self { dawg, pairs, clean, .. } = self;
+        let Pair { row, is_tidy, .. } = &mut pairs[pair as usize];
         if !*is_tidy {
-            // Cheaper exits, found later, may have made some needless.
-            row.retain(|exit| is_kept(dawg, exit, *clean));
+            // Cheaper exits, found later, may have made some needless, or strings of some.
+            let exits = row.iter().filter_map(|exit| needed(dawg, *exit, clean[pair as usize]));
+            let mut exits: Vec<Exit> = exits.collect();
+            exits.sort_unstable_by_key(|exit| (exit.node, exit.tokens, exit.bytes));
+            exits.dedup_by_key(|exit| exit.node);
+            *row = exits;
             *is_tidy = true;
         }
         Ok(row)
@@ -177,17 +181,18 @@ impl Rows {
         self.pairs.push(Pair {
             state,
             node,
-            clean: UNREACHABLE,
             row: Vec::new(),
             followers: Vec::new(),
             callers: Vec::new(),
+            counting: Vec::new(),
             unbounded: None,
             is_explored: false,
             is_tidy: false,
         });
+        self.clean.push(UNREACHABLE);
         self.numbers.insert((state, node), id);
         self.fresh.push(id);
-        self.bytes += size_of::<Pair>() + 16;
+        self.bytes += size_of::<Pair>() + 20;
         id
     }
 
@@ -238,8 +243,11 @@ impl Rows {
         let free = self.pair(free, node);
         let most_tokens = self.network.tokens_left(state).unwrap_or(u32::MAX);
         self.pairs[pair as usize].unbounded = Some((free, left, most_tokens));
-        let follower = Follower { pair, tokens: 0, bytes: 0, most_bytes: left, most_tokens };
-        self.follow_pair(free, follower);
+        self.pairs[free as usize].counting.push(pair);
+        self.bytes += size_of::<PairId>();
+        for index in 0..self.pairs[free as usize].row.len() {
+            self.take_over_within(pair, self.pairs[free as usize].row[index]);
+        }
         Ok(())
     }
 
@@ -247,8 +255,9 @@ impl Rows {
     fn look_again(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let is_needed = match self.pairs[pair as usize] {
             Pair { unbounded: Some((free, bytes, tokens)), is_explored: false, .. } => {
-                let Pair { row, clean, .. } = &self.pairs[free as usize];
-                let mut kept = row.iter().filter(|exit| is_kept(&self.dawg, exit, *clean));
+                let (Pair { row, .. }, clean) =
+                    (&self.pairs[free as usize], self.clean[free as usize]);
+                let mut kept = row.iter().filter_map(|exit| needed(&self.dawg, *exit, clean));
                 kept.any(|exit| exit.bytes > bytes || exit.tokens > tokens)
             }
             _ => false,
@@ -278,17 +287,15 @@ impl Rows {
         for &(node, bytes) in &walk.left {
             self.add(pair, Exit { node, tokens: 0, bytes });
         }
-        let plain =
-            Follower { pair, tokens: 0, bytes: 0, most_bytes: u32::MAX, most_tokens: u32::MAX };
         for &(state, bytes) in &walk.ended {
             let ended = self.pair(state, root);
             if ended != pair {
-                self.follow_pair(ended, Follower { tokens: 1, bytes, ..plain });
+                self.follow_pair(ended, Follower { pair, tokens: 1, bytes });
             }
         }
         for &(state, node, bytes) in &walk.met {
             let met = self.pair(state, node);
-            self.follow_pair(met, Follower { bytes, ..plain });
+            self.follow_pair(met, Follower { pair, tokens: 0, bytes });
         }
         for &(start, to) in &walk.calls {
             let callee = self.pair(start, self.pairs[pair as usize].node);
@@ -306,7 +313,9 @@ impl Rows {
         self.bytes += size_of::<Caller>();
         for index in 0..self.pairs[callee as usize].row.len() {
             let exit = self.pairs[callee as usize].row[index];
-            self.go_on(caller, exit);
+            if let Some(exit) = needed(&self.dawg, exit, self.clean[callee as usize]) {
+                self.go_on(caller, exit);
+            }
         }
     }
 
@@ -314,14 +323,22 @@ impl Rows {
     fn go_on(&mut self, Caller { pair, to, tokens, bytes }: Caller, exit: Exit) {
         let tokens = exit.tokens.saturating_add(tokens);
         let bytes = exit.bytes.saturating_add(bytes);
-        let clean = self.pairs[pair as usize].clean;
+        let clean = self.clean[pair as usize];
         let most = clean.saturating_add(self.dawg.most_tokens());
         if tokens > clean && tokens + 1 >= most {
             return; // nothing that comes of it could be kept
         }
+        let Self { network, dawg, .. } = self;
+        let reads = || meet(network.first(to), dawg.next(exit.node));
+        if exit.node != dawg.root() && !network.is_counting(to) && !reads() {
+            // Where a token ends the row of the called rule has an exit between two tokens too.
+            if network.is_final(to) {
+                self.add(pair, Exit { node: exit.node, tokens, bytes });
+            }
+            return;
+        }
         let after = self.pair(to, exit.node);
-        let (most_bytes, most_tokens) = (u32::MAX, u32::MAX);
-        self.follow_pair(after, Follower { pair, tokens, bytes, most_bytes, most_tokens });
+        self.follow_pair(after, Follower { pair, tokens, bytes });
     }
 
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
@@ -329,19 +346,29 @@ impl Rows {
         self.bytes += size_of::<Follower>();
         for index in 0..self.pairs[leader as usize].row.len() {
             let exit = self.pairs[leader as usize].row[index];
-            self.take_over(follower, exit);
+            if let Some(exit) = needed(&self.dawg, exit, self.clean[leader as usize]) {
+                self.take_over(follower, exit);
+            }
         }
     }
 
-    fn take_over(&mut self, follower: Follower, exit: Exit) {
+    fn take_over(&mut self, Follower { pair, tokens, bytes }: Follower, exit: Exit) {
         self.relaxations += 1;
-        if exit.bytes > follower.most_bytes || exit.tokens > follower.most_tokens {
-            self.bounded.push(follower.pair);
-            return;
+        let tokens = exit.tokens.saturating_add(tokens);
+        let bytes = exit.bytes.saturating_add(bytes);
+        self.add(pair, Exit { node: exit.node, tokens, bytes });
+    }
+
+    /// A pair of a state that counts takes over an exit of the state without a bound.
+    fn take_over_within(&mut self, pair: PairId, exit: Exit) {
+        self.relaxations += 1;
+        let bounds = self.pairs[pair as usize].unbounded;
+        match bounds {
+            Some((_, bytes, tokens)) if exit.bytes > bytes || exit.tokens > tokens => {
+                self.bounded.push(pair);
+            }
+            _ => self.add(pair, exit),
         }
-        let tokens = exit.tokens.saturating_add(follower.tokens);
-        let bytes = exit.bytes.saturating_add(follower.bytes);
-        self.add(follower.pair, Exit { node: exit.node, tokens, bytes });
     }
 
     /// Adds an exit to a row, if it can matter.
@@ -354,10 +381,14 @@ impl Rows {
             // Only the end of the token can follow.
             exit = Exit { node: root, tokens: exit.tokens + 1, ..exit };
         }
-        let Pair { row, clean, state, .. } = &self.pairs[pair as usize];
-        if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, *clean) {
+        if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, self.clean[pair as usize]) {
             return;
         }
+        if exit.node != root && self.dawg.is_end(exit.node) {
+            self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
+        }
+        let Some(exit) = needed(&self.dawg, exit, self.clean[pair as usize]) else { return };
+        let Pair { row, state, .. } = &self.pairs[pair as usize];
         let place = row.binary_search_by_key(&exit.node, |known| known.node);
         if let Ok(at) = place
             && (row[at].tokens, row[at].bytes) <= (exit.tokens, exit.bytes)
@@ -365,13 +396,8 @@ impl Rows {
             return;
         }
         if exit.node == root {
-            self.pairs[pair as usize].clean = exit.tokens;
+            self.clean[pair as usize] = exit.tokens;
         } else {
-            if self.dawg.is_end(exit.node) {
-                let state = *state;
-                self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
-                return self.add_pending(pair, state, exit);
-            }
             return self.add_pending(pair, *state, exit);
         }
         self.put(pair, exit);
@@ -424,15 +450,26 @@ impl Rows {
 
     /// Passes an exit on to all who depend on it, if it still stands.
     fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32) {
-        let Pair { row, clean, .. } = &self.pairs[pair as usize];
+        let Pair { row, .. } = &self.pairs[pair as usize];
         let Ok(at) = row.binary_search_by_key(&node, |exit| exit.node) else { return };
         let exit = row[at];
-        if exit.tokens != cost || !is_kept(&self.dawg, &exit, *clean) {
+        if exit.tokens != cost {
             return;
         }
-        for index in 0..self.pairs[pair as usize].followers.len() {
-            let follower = self.pairs[pair as usize].followers[index];
-            self.take_over(follower, exit);
+        let Some(exit) = needed(&self.dawg, exit, self.clean[pair as usize]) else { return };
+        // Nobody begins to follow while an exit is taken over.
+        let followers = std::mem::take(&mut self.pairs[pair as usize].followers);
+        for &follower in &followers {
+            let (tokens, clean) =
+                (exit.tokens + follower.tokens, self.clean[follower.pair as usize]);
+            if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
+                self.take_over(follower, exit);
+            }
+        }
+        self.relaxations += followers.len() as u64;
+        self.pairs[pair as usize].followers = followers;
+        for index in 0..self.pairs[pair as usize].counting.len() {
+            self.take_over_within(self.pairs[pair as usize].counting[index], exit);
         }
         for index in 0..self.pairs[pair as usize].callers.len() {
             let caller = self.pairs[pair as usize].callers[index];
@@ -440,6 +477,15 @@ impl Rows {
             self.go_on(caller, exit);
         }
     }
+}
+
+/// What of an exit can matter beside one between two tokens that costs so many.
+fn needed(dawg: &Dawg, exit: Exit, clean: u32) -> Option<Exit> {
+    if exit.node == dawg.root() {
+        return (exit.tokens <= clean).then_some(exit);
+    }
+    let node = dawg.harder(exit.node, (exit.tokens + 1).saturating_sub(clean))?;
+    Some(Exit { node, ..exit })
 }
 
 /// Whether an exit can matter beside one between two tokens that costs so many.

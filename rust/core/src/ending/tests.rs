@@ -109,9 +109,7 @@ fn compare(text: &str, words: &[String], picks: &[usize]) -> Result<u32, TestCas
         letters.for_each(|token| single[token[0] as usize >> 6] |= 1 << (token[0] & 63));
         single
     };
-    let longest = tokens.iter().map(Vec::len).max().unwrap_or(0);
-    let countdown =
-        Countdown::new(network.clone(), longest, &single, &mut meter).expect("no bound");
+    let countdown = Countdown::new(network.clone(), &trie, &single, &mut meter).expect("no bound");
     let mut stepper = Stepper::new(network.clone());
     let mut set = start(&mut stepper, &network);
     let mut memo = Memo::default();
@@ -206,4 +204,89 @@ fn grammars_whose_tokens_fit_badly() {
         }
     }
     assert!(decided > 300, "{decided}");
+}
+
+/// The strings from a node to ends of tokens.
+fn strings_from(dawg: &Dawg, node: NodeId) -> Vec<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut work = vec![(node, Vec::new())];
+    while let Some((at, string)) = work.pop() {
+        if dawg.is_end(at) {
+            out.push(string.clone());
+        }
+        for &(class, child) in dawg.children(at) {
+            let mut longer = string.clone();
+            longer.push(class);
+            work.push((child, longer));
+        }
+    }
+    out.sort();
+    out
+}
+
+/// The fewest tokens that spell a string, by trying all.
+fn spelled(string: &[u8], tokens: &[Vec<u8>]) -> u32 {
+    let mut fewest = vec![UNREACHABLE; string.len() + 1];
+    fewest[string.len()] = 0;
+    for from in (0..string.len()).rev() {
+        let fits = tokens.iter().filter(|token| string[from..].starts_with(token));
+        fewest[from] =
+            fits.map(|token| fewest[from + token.len()] + 1).min().unwrap_or(UNREACHABLE);
+    }
+    fewest[0].min(UNREACHABLE)
+}
+
+proptest! {
+    #[test]
+    fn hard_strings_are_those_of_several_tokens(words in vocabulary()) {
+        let grammar = syntax::parse("root ::= [ab(.]*", "root", &Limits::default()).expect("a grammar");
+        let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+        let class = |byte: &u8| network.alphabet().class(*byte);
+        let tokens: Vec<Vec<u8>> =
+            words.iter().map(|word| word.as_bytes().iter().map(class).collect()).collect();
+        let trie = trie(&words);
+        let dawg = Dawg::new(&trie, &trie, |trie, node| class_of(&network, trie, node), None);
+        // Nodes to which tokens lead; others go on with strings of these.
+        let mut reached = vec![dawg.root()];
+        let mut at = 0;
+        while at < reached.len() {
+            let children = dawg.children(reached[at]).iter().map(|child| child.1);
+            let fresh: Vec<NodeId> = children.filter(|child| !reached.contains(child)).collect();
+            reached.extend(fresh);
+            at += 1;
+        }
+        for &node in &reached[1..] {
+            let all = strings_from(&dawg, node);
+            let hard: Vec<Vec<u8>> =
+                all.iter().filter(|string| spelled(string, &tokens) > 1).cloned().collect();
+            let most = all.iter().map(|string| spelled(string, &tokens)).max();
+            prop_assert_eq!(Some(dawg.tokens(node)), most, "{:?}", all);
+            match dawg.harder(node, 1) {
+                Some(harder) => prop_assert_eq!(strings_from(&dawg, harder), hard),
+                None => prop_assert!(hard.is_empty()),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_long_token_in_a_string_raises_nothing() {
+    let text = "root ::= \"(\" x \")\"\nx ::= [^()]*";
+    let grammar = syntax::parse(text, "root", &Limits::default()).expect("a grammar");
+    let network = Arc::new(Network::new(&grammar, &NetworkOptions::default()).expect("a network"));
+    let words = ["a".to_owned(), "a".repeat(100), "b".to_owned(), "(a".to_owned()];
+    let countdown = Countdown::new(network, &trie(&words), &[u64::MAX; 4], &mut Meter::default());
+    assert_eq!(countdown.expect("no bound").most_raised, Some(0));
+    // A brace needs nine letters more, and a letter takes one of these away.
+    let text = "root ::= \"{\" \"abcdefgh\" root? \"}\"";
+    let grammar = syntax::parse(text, "root", &Limits::default()).expect("a grammar");
+    let network = Arc::new(Network::new(&grammar, &NetworkOptions::default()).expect("a network"));
+    let countdown = |words: &[&str]| {
+        let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+        let trie = trie(&words);
+        let made = Countdown::new(network.clone(), &trie, &[u64::MAX; 4], &mut Meter::default());
+        made.expect("no bound").most_raised
+    };
+    assert_eq!(countdown(&["abc"]), Some(0));
+    assert_eq!(countdown(&["h{"]), Some(9 - 1));
 }

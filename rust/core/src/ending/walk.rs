@@ -2,7 +2,7 @@
 
 use super::dawg::{Dawg, NodeId};
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, add_all, contains, insert, meet};
+use crate::network::{ClassSet, Network, add_all, insert, meet};
 use rustc_hash::FxHashMap;
 
 /// A walk goes into rules of at most so many states.
@@ -268,8 +268,7 @@ impl Walk {
             }
             let to = self.next_level.nodes(place(*to));
             for &node in nodes {
-                let children = dawg.children(node).iter();
-                to.extend(children.filter(|(class, _)| contains(classes, *class)).map(|c| c.1));
+                to.extend(dawg.children_by(node, classes));
             }
         }
     }

@@ -79,10 +79,11 @@ pub struct UniqueItems {
     pub nested: bool,
     /// Whether each number in an item may end behind each digit of it.
     pub whole_numbers: bool,
-    /// Whether few bytes end any array, whatever it has read: it may end behind each item, and behind
-    /// each prefix of a string item, and of a number item that has a nonzero digit, follow two printable
-    /// ASCII letters, for numbers two nonzero digits, and an end within [`Self::MOST_TO_END`] letters.
-    pub ends_soon: bool,
+    /// The bytes that end any array at most, whatever it has read, where such a number is known: the array
+    /// may end behind each item. Either no item has more bytes. Or behind each prefix of a string item, and
+    /// of a number item that has a nonzero digit, follow two printable ASCII letters, for numbers two nonzero
+    /// digits, and an end within [`Self::MOST_TO_END`] letters: then it is [`Self::SOON`].
+    pub ends_within: Option<u32>,
 }
 
 impl UniqueItems {
@@ -94,11 +95,17 @@ impl UniqueItems {
         strings: u32::MAX,
         nested: false,
         whole_numbers: true,
-        ends_soon: true,
+        ends_within: Some(0),
     };
 
-    /// The letters that end an item, at most, where [`Self::ends_soon`] says so.
+    /// The letters that end an item, at most, of those that end soon.
     pub(crate) const MOST_TO_END: u32 = 3;
+
+    /// Bytes that make such an item another than the million before it and end it, at most: the letters to a
+    /// place where two may follow, 25 of these, and the letters to an end. The first and the last are few,
+    /// and each may be two escape sequences. Quotes and the rest of a letter that has begun are among the
+    /// other 16.
+    pub(crate) const SOON: u32 = 25 + 16 + 2 * 12 * Self::MOST_TO_END;
 
     /// What holds for both of two.
     pub(crate) fn both(self, other: Self) -> Self {
@@ -109,7 +116,7 @@ impl UniqueItems {
             strings: self.strings.min(other.strings),
             nested: self.nested || other.nested,
             whole_numbers: self.whole_numbers && other.whole_numbers,
-            ends_soon: self.ends_soon && other.ends_soon,
+            ends_within: self.ends_within.zip(other.ends_within).map(|(a, b)| a.max(b)),
         }
     }
 
@@ -119,11 +126,10 @@ impl UniqueItems {
     }
 
     /// It as numbers, for fingerprints.
-    pub(crate) fn key(self) -> [u32; 3] {
+    pub(crate) fn key(self) -> [u32; 4] {
         let flags = [self.endless_strings, self.endless_numbers, self.nested, self.whole_numbers];
-        let flags = flags.into_iter().chain([self.ends_soon]);
-        let flags = flags.fold(0, |all, flag| all << 1 | u32::from(flag));
-        [flags, self.least, self.strings]
+        let flags = flags.into_iter().fold(0, |all, flag| all << 1 | u32::from(flag));
+        [flags, self.least, self.strings, self.ends_within.unwrap_or(u32::MAX)]
     }
 }
 

@@ -26,7 +26,8 @@ use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use alternatives::{MOST_WAYS, ends_within};
 use cardinality::{
-    has_endless_numbers, has_endless_strings, has_whole_numbers, numbers_end_soon, strings_end_soon,
+    has_endless_numbers, has_endless_strings, has_whole_numbers, longest_text, numbers_end_soon,
+    strings_end_soon,
 };
 
 /// Of so many listed items there is a state for each set of those that were read.
@@ -160,9 +161,12 @@ impl Converter<'_> {
             is_exact &= counts_all;
         }
         let is_plain = matches!(self.arrays[usize::from(inner)], ArrayAutomaton::Plain { .. });
-        out.ends_soon &= is_plain && least <= 1 && !out.nested && out.least == u32::MAX;
+        if !is_plain || least > 1 || out.nested {
+            out.ends_within = None;
+        }
         for &value in &values {
-            out.ends_soon = out.ends_soon && self.values_end_soon(value)?;
+            let Some(most) = out.ends_within else { break };
+            out.ends_within = self.values_end_within(value)?.map(|own| own.max(most));
         }
         match self.suffices((inner, &values), least, out, is_exact, schema)? {
             true => Ok(Some(out)),
@@ -170,35 +174,44 @@ impl Converter<'_> {
         }
     }
 
-    /// Whether few letters end an item that is equal to none of those before; see
-    /// [`UniqueItems::ends_soon`].
-    fn values_end_soon(&mut self, value: ValueId) -> Result<bool> {
+    /// The bytes that end an item which is equal to none of those before, at most; see
+    /// [`UniqueItems::ends_within`].
+    fn values_end_within(&mut self, value: ValueId) -> Result<Option<u32>> {
         let key = **self.values.get(value);
         let (strings, numbers) = (key.of(Type::String), key.of(Type::Number));
-        if strings != FormulaId::FALSE {
-            let automaton = match self.text(strings)? {
-                StringForm::Characters(_, most) if most.is_some() => return Ok(false),
-                StringForm::Characters(..) => None,
-                StringForm::Automaton(automaton) | StringForm::Counted(automaton, 0, None) => {
-                    Some(automaton)
+        let soon = |is_soon: bool| is_soon.then_some(UniqueItems::SOON);
+        // Quotes, and each character as two escape sequences.
+        let of_characters = |most: u32| most.saturating_mul(12).saturating_add(2);
+        let strings = match strings {
+            FormulaId::FALSE => Some(0),
+            _ => match self.text(strings)? {
+                StringForm::Characters(_, Some(most)) | StringForm::Counted(_, _, Some(most)) => {
+                    Some(of_characters(most))
                 }
-                _ => return Ok(false),
-            };
-            if let Some(automaton) = automaton {
+                StringForm::Characters(..) => Some(UniqueItems::SOON),
+                StringForm::Automaton(automaton) => {
+                    self.spend(automaton.num_states())?;
+                    let longest = longest_text(&automaton).map(of_characters);
+                    longest.or_else(|| soon(strings_end_soon(&automaton)))
+                }
+                StringForm::Counted(automaton, 0, None) => {
+                    self.spend(automaton.num_states())?;
+                    soon(strings_end_soon(&automaton))
+                }
+                _ => None,
+            },
+        };
+        let numbers = match numbers {
+            FormulaId::FALSE => Some(0),
+            _ => {
+                let automaton = self.written_numbers(numbers)?;
                 self.spend(automaton.num_states())?;
-                if !strings_end_soon(&automaton) {
-                    return Ok(false);
-                }
+                longest_text(&automaton).or_else(|| soon(numbers_end_soon(&automaton)))
             }
-        }
-        if numbers != FormulaId::FALSE {
-            let automaton = self.written_numbers(numbers)?;
-            self.spend(automaton.num_states())?;
-            if !numbers_end_soon(&automaton) {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+        };
+        // Literals are among the least that an item of any type may need.
+        let literals = 8;
+        Ok(strings.zip(numbers).map(|(strings, numbers)| strings.max(numbers).max(literals)))
     }
 
     /// Whether arrays of such items can be completed whatever they have read; false where there are fewer

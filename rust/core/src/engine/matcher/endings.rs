@@ -21,10 +21,11 @@ pub(in crate::engine) struct Endings {
 }
 
 /// Classes of what the stacks of a text say of its end.
-struct Thinned {
-    trie: Trie,
-    unfolder: RwLock<Unfolder>,
-    words: usize,
+pub(super) struct Thinned {
+    pub(super) trie: Trie,
+    pub(super) unfolder: RwLock<Unfolder>,
+    /// Words of a row of them.
+    pub(super) words: usize,
 }
 
 impl Endings {
@@ -97,6 +98,7 @@ impl Engine {
             let made = self.ending(over, interrupt).and_then(|ending| {
                 ending.prepare(&self.network, most_bytes, interrupt, &mut meter)
             });
+            let made = made.and_then(|()| self.countdown(interrupt).map(|_| ()));
             made.map_err(|halt| self.ending_halted(halt, interrupt))?;
         }
         Ok(())
@@ -104,7 +106,10 @@ impl Engine {
 
     /// Classes made for ends alone: rows and walks look at each token in each state, so that classes
     /// are sooner made. `None` where there can be none.
-    fn thinned(&self, interrupt: &Interrupt) -> std::result::Result<Option<&Thinned>, Halt> {
+    pub(super) fn thinned(
+        &self,
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Option<&Thinned>, Halt> {
         if let Some(known) = self.endings.thinned.get() {
             return Ok(known.as_ref());
         }
@@ -162,12 +167,16 @@ impl Engine {
             let class = self.class(bytes[0]);
             single[class as usize >> 6] |= 1 << (class & 63);
         }
-        // Tokens of one class do the same: the longest that counts is the longest representative.
-        let trie = self.folded.get().map_or(&self.plain().trie, |folded| &folded.walker.trie);
+        // Tokens of one class do the same: what a representative raises all of them raise.
+        let thinned = || self.endings.thinned.get().and_then(Option::as_ref);
+        let trie = match self.folded.get() {
+            Some(folded) => &folded.walker.trie,
+            None => thinned().map_or(&*self.plain().trie, |thinned| &thinned.trie),
+        };
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let network = self.network.clone();
-        let mut made = Countdown::new(network, trie.longest(), &single, &mut meter)?;
+        let mut made = Countdown::new(network, trie, &single, &mut meter)?;
         if self.network.has_unique_items() && !self.spells_plain_letters() {
             // The letters that make an item another one may be no tokens.
             made.most_raised = None;

@@ -183,7 +183,7 @@ impl Converter<'_> {
             let mut automaton = self.arrays[usize::from(*array)].clone();
             let ArrayAutomaton::Unique { items, .. } = &mut automaton else { continue };
             if !std::mem::replace(&mut items.nested, true) {
-                (items.whole_numbers, items.ends_soon) = (false, false);
+                (items.whole_numbers, items.ends_within) = (false, None);
                 *array = ArrayId::from(self.arrays.len());
                 self.arrays.push(automaton);
             }

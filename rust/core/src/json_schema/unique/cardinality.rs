@@ -221,6 +221,26 @@ pub(super) fn strings_end_soon(automaton: &Dfa) -> bool {
     Graph::of(automaton, |_| true).ends_soon(&Graph::of(automaton, is_plain), false)
 }
 
+/// The characters of the longest text of an automaton; `None` where none is the longest.
+pub(super) fn longest_text(automaton: &Dfa) -> Option<u32> {
+    let graph = Graph::of(automaton, |_| true);
+    if graph.live().zip(graph.endless()).any(|(live, endless)| live && endless) {
+        return None;
+    }
+    let live: Vec<bool> = graph.live().collect();
+    let mut longest = vec![0; live.len()];
+    // No loop is left but among states that lead to no end.
+    let components = crate::graph::components(live.len(), |state| {
+        graph.edges[state].iter().map(|edge| edge.0 as usize).collect()
+    });
+    // What a state leads to comes before it.
+    for state in components.into_iter().flatten().filter(|&state| live[state]) {
+        let after = graph.edges[state].iter().map(|edge| edge.0 as usize).filter(|&to| live[to]);
+        longest[state] = after.map(|to| longest[to] + 1).max().unwrap_or(0);
+    }
+    longest.first().copied()
+}
+
 /// The same of the values of numbers; where no digit but zero may follow, zero is the only value.
 pub(super) fn numbers_end_soon(automaton: &Dfa) -> bool {
     let is_digit = |c: u32| (u32::from('1')..=u32::from('9')).contains(&c);
@@ -321,6 +341,16 @@ mod tests {
         // One letter alone, an end, a long way to one, and letters that are no ASCII.
         for text in ["^a*$", "^[ab]{0,9}$", "^([a-z]{5,})*$", "^[é-ü]*$", "^(a[é-ü])*$"] {
             assert!(!strings_end_soon(&automaton(text)), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_longest_text() {
+        for (text, longest) in [("^[ab]{0,9}$", 9), ("^(a|bc|def)?g$", 4), ("^$", 0)] {
+            assert_eq!(longest_text(&automaton(text)), Some(longest), "{text}");
+        }
+        for text in ["^a*$", "^(ab)+c$", "x"] {
+            assert_eq!(longest_text(&automaton(text)), None, "{text}");
         }
     }
 

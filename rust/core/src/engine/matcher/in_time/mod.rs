@@ -21,16 +21,9 @@ use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
-use crate::grammar::UniqueItems;
 use crate::stacks::{NONE, SetId};
 use crate::unique::At;
 use unique::{Completions, Unit};
-
-/// Bytes that make an item another than the million before it and end it, at most, where
-/// [`UniqueItems::ends_soon`] says so: the letters to a place where two may follow, 25 of these, and the
-/// letters to an end. The first and the last are few, and each may be two escape sequences. Quotes and the
-/// rest of a letter that has begun are among the other 16.
-const MOST_TO_DIFFER: u32 = 25 + 16 + 2 * 12 * UniqueItems::MOST_TO_END;
 
 /// What it takes to end the text of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,17 +146,19 @@ impl Matcher {
         }
         let Some(set) = family.set_of(step.stand) else { return Ok(false) };
         let network = &self.engine.network;
-        let unique = network.only_unique_items();
-        if network.has_sets() && unique.is_none_or(|items| !items.ends_soon || items.nested) {
-            return Ok(false);
-        }
+        // What an item may need beyond what the stacks say, since it must be new.
+        let more = match network.only_unique_items() {
+            _ if !network.has_sets() => Some(0),
+            Some(items) if !items.nested => items.ends_within,
+            _ => None,
+        };
+        let Some(more) = more else { return Ok(false) };
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
         let countdown = self.engine.countdown(interrupt).map_err(halted)?;
         if countdown.most_raised.is_none() {
             return Ok(false);
         }
         let (_, needed) = self.letters(family, set, interrupt)?;
-        let more = if unique.is_some() { MOST_TO_DIFFER } else { 0 };
         self.hint.set(step.tokens, needed.saturating_add(more));
         Ok(self.is_far(step.tokens, left))
     }

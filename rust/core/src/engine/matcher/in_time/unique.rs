@@ -16,6 +16,7 @@ use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Result};
 use crate::stacks::{NONE, SetId};
 use crate::unique::{At, Glance};
+use crate::vocabulary::Trie;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -235,6 +236,23 @@ impl VisitInTime for Collect {
     }
 }
 
+/// Entries by the stacks behind them.
+#[derive(Default)]
+struct Behind(FxHashMap<SetId, Vec<u32>>);
+
+impl VisitInTime for Behind {
+    type Place = ();
+
+    fn step(&mut self, (): &(), _byte: u8) {}
+
+    fn whole(&mut self, (): &()) {}
+
+    fn found(&mut self, (): &(), entries: &[u32], after: SetId, _fewest: u32) -> bool {
+        self.0.entry(after).or_default().extend_from_slice(entries);
+        true
+    }
+}
+
 /// Sorts the tokens of a row by what is to be asked about them.
 struct Sort<'r> {
     arrays: &'r crate::unique::Arrays,
@@ -316,7 +334,7 @@ impl Matcher {
         let family = &mut *family;
         let stand = family.step(self.at).stand;
         let at = match stand {
-            Stand::Stacks(set) => At::Plain(set),
+            Stand::Stacks(set) => return self.narrow_outside(family, set, most, row, interrupt),
             Stand::Array(id) => At::Array(id),
             Stand::Chart(_) => return Err(super::chart_refused()),
         };
@@ -325,7 +343,8 @@ impl Matcher {
         let (alike, doubtful) = (FxHashMap::default(), Vec::new());
         let mut sort = Sort { arrays: &arrays, row, alike, doubtful };
         let start = arrays.glance(at);
-        let walked = self.walk_in_time(family, set, most, start, &mut sort, interrupt);
+        let trie = &self.engine.plain().trie;
+        let walked = self.walk_in_time((trie, family), (set, start), most, &mut sort, interrupt);
         let Sort { alike, mut doubtful, .. } = sort;
         family.arrays = arrays;
         walked?;
@@ -343,6 +362,60 @@ impl Matcher {
         for token in doubtful {
             if completions.after(family, stand, token, most)? {
                 set_tokens(row, &[token]);
+            }
+        }
+        Ok(())
+    }
+
+    /// The same where the text stands in no array. Token classes tell what a token does to the stacks. Where
+    /// these stand in no array behind it, nothing that was read forbids a completion, so that one answer
+    /// holds for all tokens that lead there. The other tokens are tried one by one.
+    fn narrow_outside(
+        &self,
+        family: &mut Family,
+        set: SetId,
+        most: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let engine: &Engine = &self.engine;
+        let halted = |halt| engine.ending_halted(halt, interrupt);
+        let thinned = engine.thinned(interrupt).map_err(halted)?;
+        let trie = thinned.map_or(&*engine.plain().trie, |thinned| &thinned.trie);
+        let mut behind = Behind::default();
+        self.walk_in_time((trie, family), (set, ()), most, &mut behind, interrupt)?;
+        let mut behind: Vec<_> = behind.0.into_iter().collect();
+        behind.sort_unstable_by_key(|group| group.0);
+        let words = thinned.map_or(row.len(), |thinned| thinned.words);
+        let (mut allowed, mut doubtful) = (vec![0; words], vec![0; words]);
+        let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+        for (after, entries) in behind {
+            let network = family.network().clone();
+            let within = family.arrays.within(&network, &mut family.stepper.sets, after);
+            if within.map_err(halted)?.any {
+                set_tokens(&mut doubtful, &entries);
+            } else if completions.within(family, Stand::Stacks(after), most)? {
+                set_tokens(&mut allowed, &entries);
+            }
+        }
+        let unfolded = |bits: Vec<i32>| match thinned {
+            Some(thinned) => {
+                let mut out = vec![0; row.len()];
+                thinned.unfolder.write().unfold(&bits, &mut out);
+                out
+            }
+            None => bits,
+        };
+        let (allowed, doubtful) = (unfolded(allowed), unfolded(doubtful));
+        for (at, word) in row.iter_mut().enumerate() {
+            let mut left = *word & doubtful[at];
+            *word &= allowed[at];
+            while left != 0 {
+                let token = at as u32 * 32 + left.trailing_zeros();
+                left &= left - 1;
+                if completions.after(family, Stand::Stacks(set), token, most)? {
+                    *word |= 1 << (token & 31);
+                }
             }
         }
         Ok(())
@@ -379,24 +452,24 @@ impl Matcher {
         interrupt: &Interrupt,
     ) -> Result<Vec<(u32, u32, SetId)>> {
         let mut out = Collect(Vec::new(), room);
-        self.walk_in_time(family, set, most, (), &mut out, interrupt)?;
+        let trie = &self.engine.plain().trie;
+        self.walk_in_time((trie, family), (set, ()), most, &mut out, interrupt)?;
         Ok(out.0)
     }
 
-    /// Walks the trie of the vocabulary.
+    /// Walks a trie of the vocabulary or of representatives.
     fn walk_in_time<V: VisitInTime>(
         &self,
-        family: &mut Family,
-        set: SetId,
+        (trie, family): (&Trie, &mut Family),
+        (set, start): (SetId, V::Place),
         most: u32,
-        start: V::Place,
         visit: &mut V,
         interrupt: &Interrupt,
     ) -> Result<()> {
         self.allow(family, interrupt);
         let engine: &Engine = &self.engine;
         let walked = engine.visit_in_time(
-            (&engine.plain().trie, Over::Thinned),
+            (trie, Over::Thinned),
             family,
             (set, start),
             most,
