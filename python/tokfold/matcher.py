@@ -647,9 +647,9 @@ class Matcher(metaclass=Named):
         """
         return heal(self.fork(), token_ids)
 
-    def _allow_tokens(self, left: int | None) -> None:
+    def _allow_tokens(self, left: int | None, prefer_end: int | None = None) -> None:
         """Allow so many tokens more, or any number. Errors as for ``max_tokens``."""
-        last = self._core.prefer_end()
+        last = self._core.prefer_end() if prefer_end is None else prefer_end
         self._core.limit_tokens(_ANY_NUMBER, last)
         if left is not None:
             read = _ANY_NUMBER - (self._core.tokens_left() or 0)

@@ -207,3 +207,167 @@ class TestFailure:
         each.fill(bitmask, 0)
         each.copy().fill(bitmask, 0)
         assert len(caplog.records) == 2
+
+
+LISTS = 'root ::= "[" (root ("," root)*)? "]" | "1"'
+OPEN, CLOSE, ONE, COMMA = (ord(letter) for letter in "[]1,")
+
+
+class TestBudget:
+    """A text ends within max_tokens, whatever is drafted on the way."""
+
+    def bounded(self, max_tokens: int, prefer_end: int = 0, text: str = LISTS) -> Conversation:
+        each = conversation(text)
+        each.max_tokens, each.prefer_end = max_tokens, prefer_end
+        return each
+
+    def row(self, each: Conversation) -> list[int]:
+        bitmask = np.zeros((1, WORDS), dtype=np.int32)
+        each.fill(bitmask, 0)
+        return allowed(bitmask[0])
+
+    def test_a_draft_that_does_not_fit_concerns_its_row_alone(self, caplog):
+        each = self.bounded(6)
+        assert each.accept([OPEN, OPEN])
+        before = self.row(each)
+        assert OPEN not in before
+        for _ in range(3):
+            assert each.accept([OPEN])
+            assert each.tokens_left == 3
+            assert self.row(each) == [ONE, OPEN, CLOSE]  # the grammar's alone
+            assert each.tokens_left is None
+            assert each.accept([OPEN])
+            assert self.row(each) == [ONE, OPEN, CLOSE]
+            each.rollback(2)
+            assert each.tokens_left == 4
+            assert self.row(each) == before
+        assert caplog.records == []
+
+    def test_what_is_valid_fits(self):
+        """As many tokens as masks would allow one after the other."""
+        drafts = [OPEN, OPEN, OPEN, ONE, CLOSE, CLOSE, CLOSE, STOP]
+        for max_tokens, expected in ((8, 8), (7, 3), (6, 2), (5, 2), (4, 1), (3, 1), (2, 0)):
+            each = self.bounded(max_tokens)
+            assert each.valid_prefix(drafts) == expected
+            assert each.matcher.num_steps == 0
+            assert each.tokens_left == max_tokens
+        each.max_tokens = None
+        assert each.valid_prefix(drafts) == 8
+        assert each.valid_prefix([OPEN] * 50) == 50
+        assert self.bounded(20).valid_prefix([OPEN] * 50) == 9
+
+    def test_what_is_valid_begins_nothing_new(self):
+        each = self.bounded(20, prefer_end=16)
+        assert each.valid_prefix([OPEN] * 9) == 4
+        assert each.accept([OPEN] * 4)
+        assert each.valid_prefix([ONE, COMMA, ONE]) == 1
+
+    def test_what_is_taken_back_gives_no_budget_to_a_text_that_never_fits(self, caplog):
+        each = self.bounded(2, text='root ::= "[[" "]]"')
+        assert self.row(each) == [OPEN]
+        assert "a text may be cut at max_tokens = 2" in caplog.text
+        assert each.valid_prefix([OPEN, OPEN, CLOSE, CLOSE, STOP]) == 5
+        for _ in range(2):
+            assert each.accept([OPEN])
+            assert self.row(each) == [OPEN]
+            each.rollback(1)
+            assert each.tokens_left is None
+        assert len(caplog.records) == 1
+        each.reset()
+        assert each.tokens_left == 2
+
+    def test_drafts_without_rows_before_them(self, caplog):
+        """A server that masks nothing is told of a text that is cut, once."""
+        each = self.bounded(6)
+        for _ in range(2):
+            assert each.accept([OPEN] * 4)
+            self.row(each)
+            each.rollback(4)
+        assert [record.levelname for record in caplog.records] == ["WARNING"]
+        assert OPEN in self.row(each)
+        assert each.tokens_left == 6
+
+    def test_a_request_that_has_taken_all_its_tokens(self, caplog):
+        each = self.bounded(2)
+        assert each.accept([OPEN, OPEN])
+        assert each.tokens_left == 0
+        assert each.valid_prefix([CLOSE, CLOSE]) == 2
+        assert self.row(each) == [ONE, OPEN, CLOSE]
+        assert "a text may be cut" in caplog.text
+
+    def test_copies_have_places_of_their_own(self):
+        each = self.bounded(6)
+        assert each.accept([OPEN, OPEN, OPEN, OPEN])
+        self.row(each)
+        same = each.copy()
+        assert same.tokens_left is None
+        same.rollback(2)
+        assert (same.tokens_left, each.tokens_left) == (4, None)
+        assert OPEN not in self.row(same)
+
+    def test_a_copy_of_a_beginning_is_another_request(self, caplog):
+        each = self.bounded(1)
+        self.row(each)
+        assert each.tokens_left is None
+        assert each.copy().tokens_left == 1
+        self.row(each.copy())
+        assert len(caplog.records) == 2
+
+    def test_what_comes_in_place_of_drafts(self):
+        each = self.bounded(6)
+        assert each.accept([OPEN, OPEN, OPEN, OPEN])
+        self.row(each)
+        assert each.replace([OPEN] * 4, [OPEN, ONE])
+        assert each.tokens_left == 4
+        assert self.row(each) == [COMMA, CLOSE]
+
+    def test_rows_of_a_batch(self, together):
+        """Those with a budget are made one by one, also where another text has lost its own."""
+        bounded, lost, free = self.bounded(3), self.bounded(1), conversation(LISTS)
+        self.row(lost)
+        bitmask = np.zeros((3, WORDS), dtype=np.int32)
+        assert bounded.accept([OPEN])
+        fill_rows([bounded, lost, free], bitmask, [0, 1, 2])
+        assert [allowed(row) for row in bitmask] == [[CLOSE], [ONE, OPEN], [ONE, OPEN]]
+        assert together == [2]
+
+    def test_no_time_to_count_is_no_failure(self, monkeypatch, caplog):
+        """Of a row: it is the grammar's. Of a draft: it is valid as far as it was counted."""
+        caplog.set_level(logging.INFO, "tokfold")
+        each, real = self.bounded(9), tokfold.Matcher.fill_bitmask
+
+        def fill_bitmask(self, bitmask, row=0, *, tokens_left=None):
+            if tokens_left is not None and self.num_steps == 1:
+                raise tokfold.LimitExceededError("too slow", "max_mask_work", 5)
+            return real(self, bitmask, row, tokens_left=tokens_left)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(tokfold.Matcher, "fill_bitmask", fill_bitmask)
+            assert each.accept([OPEN])
+            assert self.row(each) == [ONE, OPEN, CLOSE]
+        assert each.tokens_left is None
+        assert "too slow" in caplog.text
+        each.rollback(1)
+        assert each.tokens_left == 9
+        caplog.clear()
+        accept = tokfold.Matcher.accept_token
+
+        def accept_token(self, token_id):
+            if self.tokens_left == 8:
+                raise tokfold.LimitExceededError("too slow", "max_accept_work", 5)
+            return accept(self, token_id)
+
+        monkeypatch.setattr(tokfold.Matcher, "accept_token", accept_token)
+        assert each.valid_prefix([OPEN, OPEN, OPEN]) == 1
+        assert each.failure is None
+        assert caplog.records == []
+
+    def test_tokens_in_doubt_are_left_over(self):
+        """As far as the text can do without them."""
+        each = self.bounded(8)
+        for doubt, expected in ((0, True), (3, True), (4, True), (5, True), (6, False), (9, False)):
+            each.tokens_in_doubt = doubt
+            assert (OPEN in self.row(each)) is expected, doubt
+            assert each.tokens_left == 8
+        each.tokens_in_doubt, each.max_tokens = 3, None
+        assert OPEN in self.row(each)

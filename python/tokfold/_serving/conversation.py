@@ -12,7 +12,7 @@ import numpy.typing as npt
 from tokfold import _core
 from tokfold.batch import MATCHERS_PER_THREAD
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import TokfoldError
+from tokfold.errors import TokenBudgetError, TokfoldError
 from tokfold.matcher import Matcher
 
 __all__ = ["Conversation", "fill_rows"]
@@ -36,8 +36,12 @@ class Conversation:
 
     Attributes:
         max_tokens: what the request may take; its text ends within them. A text that cannot be
-            ended so, because it is too long or of a grammar that is not counted, goes on without.
+            ended so, because it is too long or of a grammar that is not counted, goes on without,
+            from the row on that says so; taking back what stands before it, as drafts are taken
+            back, gives it its budget again.
         tokens_before: those of them that the request took before the text began.
+        tokens_in_doubt: those that it may have taken besides; masks leave them over, as far as the
+            text can do without.
         prefer_end: how many of the last of them begin nothing new.
     """
 
@@ -56,12 +60,17 @@ class Conversation:
         self._is_logged = False
         self.failure: str | None = None
         self.max_tokens: int | None = None
-        self.tokens_before = self.prefer_end = 0
+        self.tokens_before = self.tokens_in_doubt = self.prefer_end = 0
+        # The steps after which the text goes on without its budget, and those after which it was
+        # last seen to fit.
+        self._unbounded_from: int | None = None
+        self._fitted_at: int | None = None
+        self._is_warned = False
 
     @property
     def tokens_left(self) -> int | None:
-        """What the text may still take; ``None`` where nothing bounds it."""
-        if self.max_tokens is None:
+        """What the text may still take; ``None`` where nothing bounds it, or nothing can."""
+        if self.max_tokens is None or self._unbounded_from is not None:
             return None
         return max(0, self.max_tokens - self.tokens_before - self.matcher.num_steps)
 
@@ -96,13 +105,28 @@ class Conversation:
         return True
 
     def valid_prefix(self, token_ids: Sequence[int]) -> int:
-        """How many tokens could be read, up to the end of the text; nothing changes."""
+        """How many tokens masks would allow, up to the end of the text; nothing changes."""
         if self.failure is not None or self.matcher.is_terminated:
             return 0
-        taken, error = self._take(self.matcher.fork(), token_ids)
-        if error is not None:
+        bounded = self._bounded()
+        taken, error = self._take(bounded or self.matcher.fork(), token_ids)
+        if error is not None and bounded is not None:  # to count took too much: no failure
+            logger.debug("a draft is read no further: %s", error)
+        elif error is not None:
             self._log(error)
         return taken
+
+    def _bounded(self) -> Matcher | None:
+        """A fork that is held to the budget; None where there is none that can be kept."""
+        left = self.tokens_left
+        if left is None:
+            return None
+        trial = self.matcher.fork()
+        try:
+            trial._allow_tokens(left, self.prefer_end)
+        except TokfoldError:  # the next row says so
+            return None
+        return trial
 
     @staticmethod
     def _take(matcher: Matcher, token_ids: Sequence[int]) -> tuple[int, TokfoldError | None]:
@@ -138,23 +162,29 @@ class Conversation:
         self._ignored -= ignored
         if count > 0:
             self.failure = None
+        steps = self.matcher.num_steps
+        if self._unbounded_from is not None and steps < self._unbounded_from:
+            self._unbounded_from = None
+        if self._fitted_at is not None:
+            self._fitted_at = min(self._fitted_at, steps)
 
     def reset(self) -> None:
         """Take back all tokens."""
         self.matcher.reset()
         self._ignored, self.failure, self.tokens_before = 0, None, 0
+        self._unbounded_from = self._fitted_at = None
 
     def copy(self) -> Conversation:
         """One at the same place that goes its own way."""
         same = object.__new__(Conversation)
         same.__dict__.update(self.__dict__)
-        same._is_logged = False
+        same._is_logged = same._is_warned = False
         # A fork shares its memory, and the bound on it, with all forks: not from the start on.
         if self.matcher.num_steps:
             same.matcher = self.matcher.fork()
         else:
             same.matcher = Matcher(self.matcher.compiled, stop_token_ids=self._stops)
-            same.failure = None
+            same.failure = same._unbounded_from = None
         return same
 
     def fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
@@ -186,18 +216,32 @@ class Conversation:
 
     def _fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
         """Write a row within the budget, if there is one that can be kept."""
-        if self.max_tokens is not None:
+        if self.tokens_left is not None:
             try:
                 self.matcher.fill_bitmask(bitmask, row, tokens_left=self._tokens_of_mask())
+                self._fitted_at = self.matcher.num_steps
                 return
             except TokfoldError as error:  # too long, not counted, or no time to count
-                logger.warning("a text may be cut at max_tokens = %d: %s", self.max_tokens, error)
-                self.max_tokens = None
+                self._go_on_without(error)
         self.matcher.fill_bitmask(bitmask, row)
+
+    def _go_on_without(self, error: TokfoldError) -> None:
+        """Bound the text no longer from here on, and say so, unless it is a draft's."""
+        steps = self._unbounded_from = self.matcher.num_steps
+        # What follows rows within the budget and does not fit, these rows do not allow.
+        fitted = isinstance(error, TokenBudgetError) and self._fitted_at is not None
+        is_draft = fitted and self._fitted_at != steps
+        level = logging.DEBUG if is_draft or self._is_warned else logging.WARNING
+        self._is_warned |= level == logging.WARNING
+        what = "draft does not end within" if is_draft else "text may be cut at"
+        logger.log(level, "a %s max_tokens = %d: %s", what, self.max_tokens, error)
 
     def _tokens_of_mask(self) -> int | None:
         """The tokens that are left; near the end those with which nothing new begins."""
         left = self.tokens_left
+        if left is not None and self.tokens_in_doubt:
+            least = self.matcher._tokens_to_end(max(0, left - self.tokens_in_doubt))
+            left = left if least is None else min(left, least)
         if left is None or left > self.prefer_end:
             return left
         needed = self.matcher._tokens_to_end()
@@ -253,6 +297,7 @@ class Conversation:
             self._is_logged |= trial._is_logged
             return False
         trial._is_logged |= self._is_logged
+        trial._is_warned |= self._is_warned
         self.__dict__.update(trial.__dict__)
         return True
 
@@ -269,7 +314,7 @@ def fill_rows(
         (each, row)
         for each, row in pairs
         if each.failure is None
-        and each.max_tokens is None
+        and each.tokens_left is None
         and not each.is_terminated
         and bitmask.shape[1] == -(-len(each.matcher.compiled.vocabulary) // 32)
     ]
