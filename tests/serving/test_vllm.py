@@ -709,6 +709,38 @@ class TestEndingInTime:
         assert allows(rows[0].numpy(), tokens("z")[0])
         assert not allows(rows[0].numpy(), tokens(long)[0])
 
+    def test_drafts_are_no_reasoning(self, monkeypatch) -> None:
+        """They are read and taken back, and are not among the tokens of the request."""
+        request, grammar = self.start(monkeypatch, 8)
+        request.num_output_tokens = 5
+        drafts = tokens("[[")
+        rows = torch.full((1, WORDS), -1, dtype=torch.int32)
+        for _ in range(2):
+            grammar.fill_bitmask(rows, 0)
+            assert grammar.conversation.tokens_left == 3
+            assert grammar.accept_tokens("r0", drafts[:1])
+            grammar.fill_bitmask(rows, 0)
+            assert grammar.conversation.tokens_left == 2
+            grammar.rollback(1)
+            assert grammar.conversation.tokens_left == 3
+        # Two tokens more: one of them is the text's, which was not masked before.
+        request.num_output_tokens = 7
+        assert grammar.accept_tokens("r0", drafts[:1])
+        assert grammar.conversation.tokens_left == 1
+        grammar.reset()
+        grammar.fill_bitmask(rows, 0)
+        assert grammar.conversation.tokens_before == 7
+
+    def test_a_request_that_is_gone(self, monkeypatch) -> None:
+        """What it took stays counted."""
+        request, grammar = self.start(monkeypatch, 8)
+        request.num_output_tokens = 5
+        rows = torch.full((1, WORDS), -1, dtype=torch.int32)
+        grammar.fill_bitmask(rows, 0)
+        del request
+        grammar.fill_bitmask(rows, 0)
+        assert grammar.conversation.tokens_left == 3
+
     def test_only_where_it_is_asked_for(self, monkeypatch) -> None:
         for max_tokens, switch in ((8, "0"), (None, "1")):
             request, grammar = self.start(monkeypatch, max_tokens, switch=switch)

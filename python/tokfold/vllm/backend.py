@@ -47,12 +47,23 @@ logger = logging.getLogger("tokfold")
 _ANY_OBJECT = '{"type": "object"}'
 
 
-class TokfoldGrammar(StructuredOutputGrammar):
-    """One request."""
+def _nobody() -> None:
+    """The request of a grammar that was told none."""
 
-    def __init__(self, conversation: Conversation) -> None:
+
+class TokfoldGrammar(StructuredOutputGrammar):
+    """One request.
+
+    Args:
+        conversation: where it stands.
+        max_drafts: the most tokens that are drafted in a step.
+    """
+
+    def __init__(self, conversation: Conversation, max_drafts: int = 0) -> None:
         self.conversation = conversation
-        self._request: Callable[[], Any] | None = None
+        self._max_drafts = max_drafts
+        self._request: Callable[[], Any] = _nobody
+        self._taken = 0
 
     def end_within(self, request: Any) -> None:  # noqa: ANN401 - vllm.v1.request.Request
         """Let the text end within the ``max_tokens`` of its request, reasoning included."""
@@ -67,21 +78,27 @@ class TokfoldGrammar(StructuredOutputGrammar):
             has changed.
         """
         self._count_reasoning(len(tokens))
-        self._request = None
         if self.conversation.accept(tokens):
             return True
         why = self.conversation.failure or "the grammar does not allow them here"
         logger.error("request %s: tokens %s are not accepted: %s", request_id, tokens, why)
         return False
 
-    def _count_reasoning(self, own: int) -> None:
-        """Until the text begins: what the request took, but for ``own`` tokens, is reasoning."""
-        if self._request is not None:
-            taken = getattr(self._request(), "num_output_tokens", 0)
-            self.conversation.tokens_before = max(0, taken - own)
+    def _count_reasoning(self, own: int = 0) -> None:
+        """Until the text begins: what the request took, but for ``own`` tokens, is reasoning.
+
+        Drafts are no tokens of the request. So where it took no more than when it was last asked,
+        tokens that are read are drafts, and there is as much reasoning as there was.
+        """
+        taken = getattr(self._request(), "num_output_tokens", None)
+        if taken is None or self.conversation.matcher.num_steps or (own and taken <= self._taken):
+            return
+        self._taken = taken
+        self.conversation.tokens_before = max(0, taken - own)
 
     def validate_tokens(self, tokens: list[int]) -> list[int]:
-        """The longest prefix of some tokens that could be read; nothing changes."""
+        """The longest prefix of some tokens that masks would allow; nothing changes."""
+        self._count_reasoning()
         return tokens[: self.conversation.valid_prefix(tokens)]
 
     def rollback(self, num_tokens: int) -> None:
@@ -95,7 +112,11 @@ class TokfoldGrammar(StructuredOutputGrammar):
             bitmask: int32, shape ``(rows, words)``, on the CPU.
             batch_index: the row.
         """
-        self._count_reasoning(0)
+        self._count_reasoning()
+        held = getattr(self._request(), "structured_output_request", None)
+        # A row behind drafts that end the reasoning: of them vLLM says nothing, not how many.
+        is_ahead = getattr(held, "reasoning_ended", None) is False
+        self.conversation.tokens_in_doubt = self._max_drafts if is_ahead else 0
         self.conversation.fill(bitmask.numpy(), batch_index)
 
     def is_terminated(self) -> bool:
@@ -127,6 +148,7 @@ class TokfoldBackend(StructuredOutputBackend):
         self.grammars: Grammars | None = grammars_of(vocabulary, settings)
         self.grammars.prepare()
         self.ends_in_time = settings.end_in_time
+        self._max_drafts = int(getattr(vllm_config, "num_speculative_tokens", 0) or 0)
         # Objects that do not say otherwise are closed, as with vLLM's own back ends.
         self._json: dict[str, Any] = {"additional_properties": False}
         if settings.whitespace is not None:
@@ -165,7 +187,7 @@ class TokfoldBackend(StructuredOutputBackend):
         stops = compiled.vocabulary.stop_token_ids
         conversation = Conversation(compiled, stop_token_ids, stops)
         conversation.prefer_end = grammars.settings.prefer_end
-        return TokfoldGrammar(conversation)
+        return TokfoldGrammar(conversation, self._max_drafts)
 
     def _compiled(
         self, grammars: Grammars, request_type: StructuredOutputOptions, spec: str
