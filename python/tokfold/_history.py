@@ -19,6 +19,7 @@ from tokfold.errors import (
     ArgumentTypeError,
     FallbackWarning,
     MatcherStateError,
+    StopTokenWarning,
     TokfoldError,
     UnsupportedGrammarError,
     VocabularyError,
@@ -40,6 +41,7 @@ __all__ = [
     "report",
     "stop_token_ids",
     "vocab_size",
+    "warn_of_no_stop",
 ]
 
 logger = logging.getLogger("tokfold")
@@ -241,6 +243,18 @@ def report(error: TokfoldError, on_error: OnError, row: int) -> None:
     )
 
 
+def warn_of_no_stop(stacklevel: int) -> None:
+    """Say that a text has ended by itself, and no token can stop the library."""
+    warnings.warn(
+        "a text has ended by itself (terminate_without_stop_token), and a further token is asked "
+        "for, which no stop token can be: generation goes on without the grammar. Give the "
+        "vocabulary the tokens at which generation stops, stop_token_ids=[...]: behind its end a "
+        "text allows these alone",
+        StopTokenWarning,
+        stacklevel=stacklevel + 1,
+    )
+
+
 class Sequence:
     """One sequence, prompt and all, followed from call to call.
 
@@ -252,6 +266,9 @@ class Sequence:
     A token or mask that passes a limit makes the sequence *failed*, unless ``on_error`` is to raise
     it: from then on stop tokens alone are allowed, or all tokens. Going back before it takes the
     failure back.
+
+    Behind a text that ended by itself, without a stop token, stop tokens alone are allowed until
+    one comes.
     """
 
     def __init__(
@@ -269,6 +286,7 @@ class Sequence:
         self._stops = stop_token_ids(compiled)
         self._vocab_size = vocab_size(compiled)
         self._bitmask = allocate_bitmask(1, self._vocab_size)
+        self._has_warned = False
         self.reset()
 
     def reset(self) -> None:
@@ -342,13 +360,25 @@ class Sequence:
                 vocabulary are masked.
 
         Returns:
-            bool, shape ``(width,)``; None also where the text has ended.
+            bool, shape ``(width,)``; None also behind the stop token of a text.
 
         Raises:
             VocabularyError: there are fewer scores than tokens.
+
+        Warns:
+            StopTokenWarning: the text has ended by itself, and there is no stop token.
         """
         check_width(width, self._vocab_size)
-        if self._matcher is None or self._matcher.is_terminated:
+        if self._matcher is None:
+            return None
+        if self._matcher.is_terminated:
+            if not self._waits_for_a_stop():
+                return None
+            if self._stops:
+                return np.isin(np.arange(width), self._stops)
+            if not self._has_warned:
+                self._has_warned = True
+                warn_of_no_stop(3)
             return None
         restricted = True
         if self.failure is None:
@@ -368,6 +398,11 @@ class Sequence:
         bits = np.unpackbits(self._bitmask.view(np.uint8)[0], count=known, bitorder="little")
         mask = bits.view(np.bool_)
         return mask if known == width else np.pad(mask, (0, width - known))
+
+    def _waits_for_a_stop(self) -> bool:
+        """Whether the text, which has ended, ended by itself, and no stop token has come since."""
+        last = max(0, len(self._accepted) - 1)
+        return not np.isin(self._seen[self._prompt_length + last :], self._stops).any()
 
     def _continues(self, found: npt.NDArray[np.int64]) -> bool:
         if self._matcher is None or len(found) < self._prompt_length:

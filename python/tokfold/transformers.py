@@ -51,6 +51,7 @@ from tokfold._history import (  # noqa: E402
     report,
     stop_token_ids,
     vocab_size,
+    warn_of_no_stop,
 )
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
@@ -340,6 +341,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
     masked too. Narrower scores are of another model, or of a vocabulary that was read without its
     size, and raise.
 
+    A text that ends by itself, without a stop token (``terminate_without_stop_token``), allows
+    behind its end the tokens alone at which the model stops, or where no ``model`` is given the
+    stop tokens of its grammar.
+
     A model stops at the ``eos_token_id`` of its generation config, and a grammar ends its text with
     a stop token of its vocabulary. Where these differ, ``generate()`` goes on behind the end:
     :class:`tokfold.StopTokenWarning`. It is seen at once where ``model`` is given, else when it
@@ -369,7 +374,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             what is decoded is the rest of the text.
 
     Warns:
-        StopTokenWarning: a stop token of a grammar is none of the model's.
+        StopTokenWarning: a stop token of a grammar is none of the model's; in a call, a text has
+            ended by itself, and there is no stop token that could stop the model.
 
     Raises:
         ValueError: an empty list, or vocabularies of different sizes; an option that is none, or
@@ -419,6 +425,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._ends = frozenset(() if model is None else _stops(model))
         """The tokens behind which ``generate()`` pads a row, where its grammar goes on too."""
         self._has_warned = model is not None
+        self._has_warned_of_no_stop = False
         if model is not None:
             for grammar in grammars:
                 _compare(_stops(model), grammar, stacklevel=2)
@@ -437,6 +444,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._ids: Ids | None = None  # those of the call before
         self._open: list[int] | None = None  # the rows open behind it, where it did not raise
         self._masks: _Masks | None = None
+        self._closing: dict[int, tuple[int, ...]] = {}
+        """The tokens that may come in rows whose texts ended by themselves and wait for a stop."""
 
     @torch.no_grad()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -462,20 +471,43 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         was_open, self._open = self._open, None
         if was_open is not None and self._goes_on(ids, was_open):
             self._one_token_on(ids[:, -1].tolist(), was_open)
-            self._look_behind_the_end()
+            self._look_behind_the_end(ids)
         elif (told := self._continued(ids)) is not None:
             self._rows = self._followed(*told)
-            self._look_behind_the_end()
+            self._look_behind_the_end(ids)
         else:
             self._begin(ids, scores.device)
         self._ids = ids
         return self._masked(scores)
 
-    def _look_behind_the_end(self) -> None:
+    def _waiting(self, ids: Ids) -> dict[int, tuple[int, ...]]:
+        """What may come in rows whose texts ended by themselves, and in which no stop came since.
+
+        Nothing where no token that the grammar knows would stop the model.
+        """
+        ended = [
+            index
+            for index, row in enumerate(self._rows)
+            if row.failure is None and not row.refused and row.matcher.is_terminated
+        ]
+        if not ended:
+            return {}
+        known = tuple(sorted(end for end in self._ends if end < self._vocab_size))
+        history, found = _on_host(ids[:, self._prompt_length :]), {}
+        for index in ended:
+            row = self._rows[index]
+            stops = self._stops[row.grammar]
+            tokens = map(int, history[index, max(0, row.accepted - 1) :])
+            if not any(token in stops or token in self._ends for token in tokens):
+                found[index] = known or stops
+        return found
+
+    def _look_behind_the_end(self, ids: Ids) -> None:
         """Warn where all texts have ended and generation goes on; with beams and drafts it may."""
         if self._has_warned or self._dead_rows == "leave":
             return
-        if all(row.failure is None and row.matcher.is_terminated for row in self._rows):
+        has_ended = all(row.failure is None and row.matcher.is_terminated for row in self._rows)
+        if has_ended and not self._waiting(ids):
             self._has_warned = True
             stops = sorted({stop for stops in self._stops for stop in stops})
             warnings.warn(
@@ -623,20 +655,29 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
     def _masked(self, scores: torch.Tensor) -> torch.Tensor:
         assert self._masks is not None
+        assert self._ids is not None
         masks, rows = self._masks, self._rows
         ends = self._on_error == "end"
         listed = [
             i for i, row in enumerate(rows) if row.is_open or (ends and row.failure is not None)
         ]
+        self._closing = {}
+        if len(listed) < len(rows) and (waiting := self._waiting(self._ids)):
+            self._closing = {index: stops for index, stops in waiting.items() if stops}
+            listed = sorted([*listed, *self._closing])
+            is_lost = len(self._closing) < len(waiting) and self._dead_rows == "raise"
+            if is_lost and not self._has_warned_of_no_stop:
+                self._has_warned_of_no_stop = True
+                warn_of_no_stop(4)
         if not listed:
             self._open = []
             return scores
         self._fill(masks.words, listed)
-        self._open = [index for index in listed if rows[index].failure is None]
+        closing = self._closing
+        self._open = [i for i in listed if rows[i].failure is None and i not in closing]
         # A mask for each that is listed, and for none of them where a row has just failed.
-        if not ends and len(self._open) < len(listed):
-            is_open = set(self._open)
-            listed = [index if index in is_open else -1 for index in listed]
+        if not ends and any(rows[index].failure is not None for index in listed):
+            listed = [index if rows[index].failure is None else -1 for index in listed]
         there = masks.sent(len(listed))
         count, width = scores.shape
         is_all = len(listed) == count and listed == list(range(count))
@@ -657,7 +698,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         ours = {
             place: row.matcher
             for place, row in enumerate(rows)
-            if row.failure is None and isinstance(row.matcher, Matcher)
+            if row.failure is None
+            and listed[place] not in self._closing
+            and isinstance(row.matcher, Matcher)
         }
         try:
             if len(ours) > 1:
@@ -669,6 +712,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         if len(ours) == len(rows):
             return
         for place, (index, row) in enumerate(zip(listed, rows, strict=True)):
+            if index in self._closing:
+                self._only(words[place], self._closing[index])
+                continue
             if row.failure is None and place not in ours:
                 try:
                     if not row.matcher.fill_bitmask(words, place):
@@ -676,7 +722,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 except TokfoldError as error:
                     self._fail(row, index, error, row.accepted)
             if row.failure is not None:
-                self._only_stops(words[place], row)
+                self._only(words[place], self._stops[row.grammar])
 
     def _fail(self, row: _Row, index: int, error: TokfoldError, after: int) -> None:
         if self._on_error == "raise" or not is_failure(error):
@@ -684,8 +730,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         row.failure, row.failed_after = error, after
         report(error, self._on_error, index)
 
-    def _only_stops(self, bits: npt.NDArray[np.int32], row: _Row) -> None:
+    @staticmethod
+    def _only(bits: npt.NDArray[np.int32], token_ids: Iterable[int]) -> None:
         bits[:] = 0
         words = bits.view(np.uint32)
-        for token_id in self._stops[row.grammar]:
+        for token_id in token_ids:
             words[token_id >> 5] |= np.uint32(1 << (token_id & 31))

@@ -1,12 +1,15 @@
 """What every logits processor for one sequence must do, whatever library calls it.
 
 A test file derives from :class:`Contract` and says in the fixture ``drive`` how its library calls a
-processor: ``drive(compiled)`` gives a :class:`Driver`.
+processor: ``drive(compiled)`` gives a :class:`Driver`. One for batches derives from
+:class:`EndingContract` alone, with one row.
 """
 
 from __future__ import annotations
 
+import json
 import random
+import warnings
 from typing import Protocol
 
 import numpy as np
@@ -69,7 +72,92 @@ def taken(scores: list[float]) -> list[bool]:
     return [score == 0 for score in scores]
 
 
-class Contract:
+def by_itself(
+    grammar: str = RECORD, vocabulary: tokfold.Vocabulary = VOCABULARY
+) -> tokfold.CompiledGrammar:
+    """Its texts end as soon as they are complete, without a stop token."""
+    options = tokfold.CompileOptions(terminate_without_stop_token=True)
+    return tokfold.compile(
+        tokfold.Grammar.from_ebnf(grammar), vocabulary, classes="never", options=options
+    )
+
+
+def only(*tokens: int, width: int = SIZE) -> list[bool]:
+    return [token in tokens for token in range(width)]
+
+
+@pytest.mark.filterwarnings("ignore:all texts have ended, with one of:tokfold.StopTokenWarning")
+class EndingContract:
+    """Texts that end by themselves: behind them come stop tokens alone, until there is one."""
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_ended_by_itself(self, drive, seed) -> None:
+        """Token by token, with drafts that are taken back, over the end and the stop token too."""
+        rng, grammar = random.Random(seed), by_itself()
+        call, prompt = drive(grammar), [5, 9, *ids("{")][: 1 + seed % 3]
+        text: list[int] = []
+        for _ in range(80):
+            matcher = tokfold.Matcher(grammar)
+            read = matcher.accept_tokens(text)
+            width = rng.choice([SIZE, SIZE + 13])
+            with warnings.catch_warnings():
+                warnings.simplefilter("error" if STOP not in text else "ignore")
+                found = taken(call([*prompt, *text], width))
+            if STOP in text:
+                assert all(found)
+                text = text[: rng.randrange(len(text))]
+            elif matcher.is_terminated:
+                assert found == only(STOP, width=width)
+                text.append(STOP if rng.random() < 0.5 else rng.randrange(SIZE))
+            else:
+                assert read == len(text)
+                assert found == [*bits(matcher), *[False] * 13][:width]
+                text.append(rng.choice([at for at, may in enumerate(found) if may]))
+            if text and rng.random() < 0.1:
+                text = text[: rng.randrange(len(text))]
+
+    def test_ended_before_the_first_token(self, drive) -> None:
+        """By the beginning of the text that the prompt has, or since there is no other text."""
+        whole = '{"name": "a", "age": 1}'
+        call = drive(by_itself(f"root ::= {json.dumps(whole)}"), prefix=whole)
+        assert taken(call([5])) == only(STOP)
+        assert all(taken(call([5, STOP])))
+        assert taken(drive(by_itself('root ::= ""'))([5])) == only(STOP)
+
+    def test_ended_by_itself_from_a_matcher(self, drive) -> None:
+        """Its own stop tokens stand for those of the vocabulary."""
+        begun = tokfold.Matcher(
+            compiled('root ::= "ab"'), stop_token_ids=[3], terminate_without_stop_token=True
+        )
+        assert begun.accept_bytes(b"a")
+        call = drive(begun)
+        assert taken(call([5])) == only(*ids("b"))
+        assert taken(call([5, *ids("b")])) == only(3)
+        assert all(taken(call([5, *ids("b"), 3])))
+
+    def test_ended_by_itself_within_max_tokens(self, drive) -> None:
+        """No stop token is counted, so one comes behind the budget."""
+        call = drive(by_itself('root ::= "a"+ | "b"'), max_tokens=1)
+        assert taken(call([5])) == only(*ids("a"), *ids("b"))
+        assert taken(call([5, *ids("a")])) == only(STOP)
+
+    def test_ended_by_itself_where_nothing_stops(self, drive) -> None:
+        """There is no token to allow alone: it is said, once."""
+        endless = VOCABULARY.replace(stop_token_ids=())
+        call = drive(by_itself('root ::= "ab"', endless), on_error="raise")
+        text = ids("ab")
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for end in range(len(text)):
+                assert not all(taken(call([5, *text[:end]])))
+        with pytest.warns(tokfold.StopTokenWarning, match="ended by itself .* no stop token can"):
+            assert all(taken(call([5, *text])))
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert all(taken(call([5, *text, 3])))
+
+
+class Contract(EndingContract):
     """The tests; ``dtypes`` are those of the scores that the library knows."""
 
     dtypes = ("float32",)

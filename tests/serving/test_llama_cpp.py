@@ -21,6 +21,7 @@ from serving.processor_contract import (
     Contract,
     allowed,
     bits,
+    by_itself,
     compiled,
     ids,
     taken,
@@ -52,6 +53,15 @@ class TestCallShape(Contract):
     @pytest.fixture
     def drive(self):
         return Driver
+
+
+def test_a_text_that_ends_by_itself_stops() -> None:
+    """The library need not wait for the stop token that alone may come."""
+    call = Driver(by_itself('root ::= "ab"'))
+    text = [5, *ids("ab")]
+    for end in range(1, len(text) + 1):
+        call(text[:end])
+        assert call.processor.should_stop(call.buffer[:end], np.zeros(SIZE)) == (end == len(text))
 
 
 def test_scores_keep_their_values() -> None:

@@ -6,6 +6,7 @@ What takes the fixture ``compiled`` runs with our own engine and with XGrammar o
 from __future__ import annotations
 
 import base64
+import contextlib
 import importlib.util
 import json
 import os
@@ -21,6 +22,7 @@ tokenizers = pytest.importorskip("tokenizers")
 
 import tokfold  # noqa: E402
 from oracles.xgrammar_doors import schema_grammar  # noqa: E402
+from serving.processor_contract import SIZE, STOP, EndingContract, by_itself, ids  # noqa: E402
 from strategies.engine import compiled_with  # noqa: E402
 from support import processes  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
@@ -464,6 +466,101 @@ def test_rows_that_are_left_as_they_are(case, engines) -> None:
     assert processor(rows, torch.zeros(2, 4)).tolist() == before
     rows = torch.cat([rows, torch.tensor(step)[:, None]], dim=1)
     assert processor(rows, torch.zeros(2, 4)).tolist() == after
+
+
+class Driver:
+    """One row of a batch of one."""
+
+    def __init__(self, grammar, **options) -> None:
+        self.processor = GrammarLogitsProcessor(grammar, **options)
+
+    def __call__(self, tokens, width=SIZE, dtype="float32"):
+        scores = torch.zeros(1, width, dtype=getattr(torch, dtype))
+        return self.processor(torch.tensor([tokens]), scores)[0].tolist()
+
+
+class TestOneRow(EndingContract):
+    @pytest.fixture
+    def drive(self):
+        return Driver
+
+
+class TestEndedByItself:
+    """Texts that end without a stop token, in batches and before a model."""
+
+    @pytest.mark.filterwarnings("ignore:all texts have ended, with one of:tokfold.StopTokenWarning")
+    @pytest.mark.parametrize("on_host", [1 << 17, 0])
+    def test_rows_end_one_after_the_other(self, monkeypatch, on_host) -> None:
+        monkeypatch.setattr("tokfold.transformers.ON_HOST", on_host)
+        grammars = [by_itself('root ::= "a"'), by_itself('root ::= "abc"')]
+        processor = GrammarLogitsProcessor(grammars)
+        (a,), (b,), (c,) = map(ids, "abc")
+        texts, allowed = [[], []], ["all", "all"]
+        for tokens, expected in (
+            (None, [{a}, {a}]),
+            ((a, a), [{STOP}, {b}]),
+            ((STOP, b), ["all", {c}]),
+            ((7, c), ["all", {STOP}]),
+            ((7, STOP), ["all", "all"]),
+        ):
+            for text, token in zip(texts, tokens or (), strict=False):
+                text.append(token)
+            rows = torch.tensor([[5, *text] for text in texts])
+            scores = processor(rows, torch.zeros(2, SIZE)).tolist()
+            found = [{at for at, score in enumerate(row) if score == 0} for row in scores]
+            allowed = ["all" if len(row) == SIZE else row for row in found]
+            assert allowed == expected
+
+    @pytest.mark.parametrize("on_error", ["end", "raise", "unconstrained"])
+    def test_beside_a_row_that_fails(self, monkeypatch, on_error) -> None:
+        grammars = [by_itself('root ::= "a"'), by_itself('root ::= "abc"')]
+        processor = GrammarLogitsProcessor(grammars, on_error=on_error)
+        (a,) = ids("a")
+        processor(torch.tensor([[5], [5]]), torch.zeros(2, SIZE))
+
+        def fill_bitmask(self, bitmask, row=0):
+            raise tokfold.LimitExceededError("too much", "max_mask_work", 1)
+
+        monkeypatch.setattr(tokfold.Matcher, "fill_bitmask", fill_bitmask)
+        rows, scores = torch.tensor([[5, a], [5, a]]), torch.zeros(2, SIZE)
+        if on_error == "raise":
+            with pytest.raises(tokfold.LimitExceededError, match="row 1"):
+                processor(rows, scores)
+            return
+        with contextlib.ExitStack() as stack:
+            if on_error == "unconstrained":
+                stack.enter_context(pytest.warns(tokfold.FallbackWarning))
+            found = processor(rows, scores) == 0
+        assert found[0].nonzero().flatten().tolist() == [STOP]
+        assert found[1].sum() == (1 if on_error == "end" else SIZE)
+
+    @pytest.mark.parametrize("stops", [[], "the model's", "others"])
+    @pytest.mark.parametrize("beams", [1, 3])
+    def test_the_model_stops(self, model, tokenizer, inputs, width, recwarn, stops, beams) -> None:
+        """At the tokens at which it does, whatever ends the other texts of the vocabulary."""
+        eos = tokenizer.eos_token_id
+        ends = {"the model's": [eos], "others": [7]}.get(str(stops), [])
+        vocabulary = tokfold.Vocabulary.from_huggingface(tokenizer, width, [eos])
+        vocabulary = vocabulary.replace(stop_token_ids=ends)
+        options = tokfold.CompileOptions(terminate_without_stop_token=True)
+        compiled = tokfold.compile(["Ada", "Bob"], vocabulary, options=options)
+        processor = GrammarLogitsProcessor(
+            compiled, model=model, on_error="raise", dead_rows="leave" if beams > 1 else "raise"
+        )
+        output = generate(model, inputs, processor, num_beams=beams, max_new_tokens=12)
+        assert set(texts_of(tokenizer, inputs, output)) <= {"Ada", "Bob"}
+        warned = [w for w in recwarn if issubclass(w.category, tokfold.StopTokenWarning)]
+        assert len(warned) == (stops == "others")
+
+    def test_nothing_stops_the_model(self, model, tokenizer, inputs, width, monkeypatch) -> None:
+        monkeypatch.setattr(model.generation_config, "eos_token_id", None)
+        monkeypatch.setattr(model.config, "eos_token_id", None)
+        vocabulary = tokfold.Vocabulary.from_huggingface(tokenizer, width, [7])
+        options = tokfold.CompileOptions(terminate_without_stop_token=True)
+        compiled = tokfold.compile(["Ada"], vocabulary.replace(stop_token_ids=()), options=options)
+        processor = GrammarLogitsProcessor(compiled, model=model, on_error="raise")
+        with pytest.warns(tokfold.StopTokenWarning, match="generation goes on without the grammar"):
+            generate(model, inputs, processor, max_new_tokens=12)
 
 
 def test_what_is_no_compiled_grammar(own, info, vocabulary) -> None:
