@@ -146,14 +146,17 @@ def _begin(compiled: AnyCompiled, max_tokens: int | None, prefer_end: int) -> Ro
     if max_tokens is not None:
         reader = "XGrammar" if store is None else "a mask store"
         if is_matcher(compiled):
-            reader = "a matcher that was begun without it"
-        raise UnsupportedGrammarError(
-            f"max_tokens: {reader} does not count what a text still needs; compile the grammar "
-            "with tokfold.compile",
-            "max_tokens",
-            1,
-            1,
+            reader = f"a {type(compiled).__name__}"
+        why = (
+            f"{reader} does not count what a text still needs; compile the grammar with "
+            "tokfold.compile"
         )
+        if isinstance(compiled, Matcher):
+            why = (
+                "the text of a matcher has the budget that it was begun with, if any: pass "
+                "Matcher(compiled, max_tokens=..., prefer_end=...), or what was compiled"
+            )
+        raise UnsupportedGrammarError(f"max_tokens: {why}", "max_tokens", 1, 1)
     if store is not None:
         from tokfold.mask_store import StoreMatcher
 

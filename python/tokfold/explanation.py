@@ -68,6 +68,7 @@ class Explained(Protocol):
 
     compiled: CompiledGrammar
     _core: _core.Matcher
+    _ending: dict[str, Any]
     _is_restored: bool
 
     @property
@@ -154,9 +155,7 @@ def _why_late(matcher: Explained, token_id: int) -> str:
     left = matcher.tokens_left
     if left is None:
         return ""
-    free = matcher.from_state(
-        matcher.compiled, matcher.state, stop_token_ids=matcher.stop_token_ids
-    )
+    free = matcher.from_state(matcher.compiled, matcher.state, **matcher._ending)
 
     def allows(tokens_left: int | None) -> bool:
         bitmask = allocate_bitmask(1, len(matcher.compiled.vocabulary))

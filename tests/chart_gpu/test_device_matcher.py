@@ -210,7 +210,7 @@ def test_logits_processors_fork_it():
     row = begin(matcher, prefix="a")
     assert isinstance(row, DeviceMatcher)
     assert (row.text, matcher.text) == (b"a", b"")
-    with pytest.raises(tokfold.UnsupportedGrammarError, match="that was begun without it"):
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="a DeviceMatcher does not count"):
         begin(matcher, max_tokens=3)
 
 

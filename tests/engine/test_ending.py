@@ -436,6 +436,42 @@ def test_why_a_token_is_too_late() -> None:
     assert "not complete" in matcher.explain(STOP).reason
 
 
+@pytest.mark.parametrize("compiled_so", [False, True])
+@pytest.mark.parametrize("begun_so", [None, False, True])
+@pytest.mark.parametrize("stops", [None, [3], [2], []])
+def test_explanations_however_a_text_ends(compiled_so, begun_so, stops) -> None:
+    """Each token is explained, and is late exactly where the grammar alone allows it."""
+    vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+    ending = {"stop_token_ids": stops, "terminate_without_stop_token": begun_so}
+    for text in ('root ::= "ab"', 'root ::= "a" "b"*', 'root ::= "a" root? "b"', '"ab"'):
+        grammar = tokfold.Grammar.from_ebnf(text if "::=" in text else f"root ::= {text}?")
+        options = tokfold.CompileOptions(terminate_without_stop_token=compiled_so)
+        compiled = tokfold.compile(grammar, vocabulary, classes="never", options=options)
+        for seed in range(12):
+            draw = Random(seed)
+            budget = {"max_tokens": draw.randint(1, 5), "prefer_end": draw.randint(0, 3)}
+            try:
+                matcher = tokfold.Matcher(compiled, **ending, **budget)
+            except (tokfold.TokenBudgetError, tokfold.UnsupportedGrammarError):
+                continue
+            free = tokfold.Matcher(compiled, **ending)
+            while not matcher.is_terminated:
+                row, could = mask_of(matcher, 4)[0], mask_of(free, 4)[0]
+                for token in range(4):
+                    said = matcher.explain(token)
+                    assert said.allowed is row[token]
+                    is_late = could[token] and not row[token]
+                    is_late = is_late and token not in matcher.stop_token_ids
+                    assert (
+                        said.reason.startswith("the text can be completed after it, but") is is_late
+                    )
+                    CASES["explanations within budgets"] += 1
+                if not any(row):
+                    break
+                token = draw.choice([token for token in range(4) if row[token]])
+                assert matcher.accept_token(token) is free.accept_token(token) is True
+
+
 def test_texts_of_schemas_end_in_time() -> None:
     schema = {
         "type": "object",

@@ -88,7 +88,10 @@ def only(*tokens: int, width: int = SIZE) -> list[bool]:
 
 @pytest.mark.filterwarnings("ignore:all texts have ended, with one of:tokfold.StopTokenWarning")
 class EndingContract:
-    """Texts that end by themselves: behind them come stop tokens alone, until there is one."""
+    """Where texts end: those that end by themselves, and those of matchers with a budget.
+
+    Behind a text that ended by itself come stop tokens alone, until there is one.
+    """
 
     @pytest.mark.parametrize("seed", range(4))
     def test_ended_by_itself(self, drive, seed) -> None:
@@ -155,6 +158,22 @@ class EndingContract:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert all(taken(call([5, *text, 3])))
+
+    def test_a_budget_for_a_matcher(self, drive) -> None:
+        """It keeps its own, or has none: which of the two it is, the error does not guess."""
+        for options, most in (({}, 12), ({"max_tokens": 9}, 8)):
+            begun = tokfold.Matcher(compiled('root ::= "a"+'), **options)
+            for prefix in ("", "a"):
+                with pytest.raises(
+                    tokfold.UnsupportedGrammarError,
+                    match=r"has the budget that it was begun with, if any: pass Matcher\(compiled,",
+                ):
+                    drive(begun, max_tokens=10, prefix=prefix)
+            call, one = drive(begun), begun.fork()
+            for count in range(most + 1):
+                assert taken(call([5, *ids("a") * count])) == bits(one)
+                one.accept_tokens(ids("a"))
+            assert one.num_steps == min(most + 1, options.get("max_tokens", 99) - 1)
 
 
 class Contract(EndingContract):
