@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol, Self
@@ -13,12 +14,16 @@ from tokfold import _core
 from tokfold._schema_records import SchemaPlace
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import LimitExceededError
+from tokfold.errors import LimitExceededError, UnsupportedGrammarError
+from tokfold.recognition import recognize
 from tokfold.state import MatcherState
 
 __all__ = ["Explanation", "explain", "open_rules", "place_in_schema"]
 
 MAX_NEAREST = 8
+
+_MAX_TOKENS = re.compile(r"^(\S+?)\[(?:[^\]]*, *)?max_tokens=(\d+)", re.MULTILINE)
+"""A rule and its bound, as a grammar prints them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +140,10 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
         reason = "the text can be completed after it"
     else:
         reason = f"byte {read + 1} of {len(token)}, 0x{token[read]:02x}, cannot be"
+        if spent := _spent_rules(matcher, token[: read + 1], tops):
+            reason = (
+                f"{reason}: the tokens of {spent} are spent, so its text goes to its nearest end"
+            )
     return Explanation(
         token_id=token_id,
         token=token,
@@ -148,6 +157,24 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
         nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
         place=place_in_schema(matcher, token if is_text else b"", read, is_whole=is_stop),
     )
+
+
+def _spent_rules(matcher: Explained, further: bytes, innermost: tuple[str, ...]) -> str:
+    """The rules with ``max_tokens`` that forbid the last of some bytes; empty where none does.
+
+    A recognizer sees no tokens, so it reads what these rules alone forbid.
+    """
+    grammar = matcher.compiled.grammar
+    if matcher._is_restored or not innermost or not grammar._core.has_bounded_rules():
+        return ""
+    bounds = dict(_MAX_TOKENS.findall(str(grammar)))
+    named = [f"the rule {name} (max_tokens={bounds[name]})" for name in innermost if name in bounds]
+    text = matcher.text + further
+    try:
+        can_be = named and recognize(grammar, text, matcher.compiled.limits).read == len(text)
+    except (LimitExceededError, UnsupportedGrammarError):
+        return ""
+    return " or ".join(named) if can_be else ""
 
 
 def _why_late(matcher: Explained, token_id: int) -> str:

@@ -260,3 +260,61 @@ def test_what_is_open_has_the_names_that_were_written() -> None:
     matcher = read(reader(text), b"(", b"a", b"\xc3")
     found = matcher.explain(LETTER.token_bytes.index(b"a"))
     assert (found.open_rules, found.innermost_rules) == (("root", "t"), ("t",))
+
+
+SPENT = "the tokens of the rule t (max_tokens={}) are spent, so its text goes to its nearest end"
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens", "token", "spent"),
+    [
+        ('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*', [b"(", b"a", b"a"], b"a", 2),
+        ('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*', [b"(", b"a", b"a"], b"ab", 2),
+        ('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*', [b"(", b"a", b"a"], b"c", None),
+        ('root ::= "(" t ")"\nt[max_tokens=2] ::= [ab]*', [b"(", b"a"], b"(", None),
+        ('root ::= "(" t ")"\nt[max_tokens=0] ::= [ab]*', [b"("], b"b", None),  # it has no others
+        ('root ::= "(" t ")"\nt[lazy, max_tokens=1] ::= [ab]* ";"', [b"(", b"b"], b"b", 1),
+        ('root ::= "(" u ")"\nu ::= t | "x"\nt[max_tokens=1] ::= [a]+', [b"(", b"a"], b"ab", 1),
+        ('root ::= "(" t ")"\nt[max_chars=1] ::= [ab]*', [b"(", b"a"], b"a", None),
+        ('root ::= t\nt ::= "[max_tokens=2] ::= " | "a"', [b"a"], b"a", None),
+    ],
+)
+def test_why_a_token_is_not_allowed(text, tokens, token, spent) -> None:
+    """A rule whose tokens are spent is named, where the rule alone is what stands against it."""
+    matcher = read(reader(text), *tokens)
+    said = matcher.explain(LETTER.token_bytes.index(token))
+    assert not said.allowed
+    assert ("max_tokens" in said.reason) is (spent is not None)
+    if spent is not None:
+        assert said.reason.endswith(f"cannot be: {SPENT.format(spent)}")
+    restored = Matcher.from_state(matcher.compiled, matcher.state)
+    found = restored.explain(LETTER.token_bytes.index(token))
+    assert found.reason == said.reason.partition(":")[0]
+
+
+@examples(300)
+@given(cases())
+def test_random_explanations(case: Case) -> None:
+    """Of each token along walks: as the mask says, and as the grammar without the bound reads."""
+    grammar, name, words, most, random = case
+    most = max(1, most)  # with 0 a rule has its shortest texts alone
+    text = grammar_text(grammar, name, words, most)
+    free = tokfold.Grammar.from_ebnf(text.replace(f"[max_tokens={most}]", ""))
+    try:
+        compiled = compiled_with(tokfold.Grammar.from_ebnf(text), VOCABULARY, classes="never")
+    except UnsupportedGrammarError:
+        return
+    matcher = Matcher(compiled)
+    for _ in range(5):
+        found, _ = mask_of(matcher, STOP + 1)
+        for token, may in zip(range(STOP), found, strict=False):
+            said = matcher.explain(token)
+            assert said.allowed is may
+            read = matcher.text + TOKENS[token][: said.read + 1]
+            can_be = tokfold.recognize(free, read).read == len(read)
+            assert ("are spent" in said.reason) is (can_be and not may)
+            CASES["rules in tokens: explanations"] += 1
+        going_on = [token for token in range(STOP) if found[token]]
+        if not going_on:
+            return
+        assert matcher.accept_token(random.choice(going_on))
