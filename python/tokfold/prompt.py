@@ -10,7 +10,9 @@ as far back as they are text; the first token is none of them, since a model nee
 A suffix ``r`` of ``end`` is unsettled where a token of text is ``r + s``, with a non-empty ``s``
 that may come next in the text. The tokens that have a byte of the longest such suffix are taken
 back. Then exactly the tokens are allowed that are a beginning of what is left of their bytes, and
-those that are all that is left and bytes that may come next in the text.
+those that are all that is left and bytes that may come next in the text. A text that ends by
+itself ends behind a token, not within one: a token may have the bytes of a whole text and of a
+longer one.
 
 Where the matcher has ``max_tokens``, the tokens that write ``end`` anew count, since the model
 writes them. A token is allowed where the tokens left after it can write the rest of ``end`` and a
@@ -417,9 +419,13 @@ def _continued(
 ) -> Iterator[tuple[bytes, TextMatcher]]:
     """The tokens that begin so and go on with bytes that may come next, and a matcher behind each.
 
-    They come in order, so they are read as a trie: what two of them share is read once.
+    They come in order, so they are read as a trie: what two of them share is read once. A step ends
+    where bytes are whole texts, of which a matcher that ends them by itself reads no more: there
+    the step is taken back, and read anew with the bytes behind.
     """
     ahead = matcher.fork()
+    ends: list[int] = []
+    """Where the steps of ``ahead`` end, in the bytes that it has read."""
     read, refused = b"", None
     for token in tokens.longer(begin):
         rest = token[len(begin) :]
@@ -428,12 +434,18 @@ def _continued(
         shared = 0
         while shared < min(len(read), len(rest)) and read[shared] == rest[shared]:
             shared += 1
-        ahead.rollback(len(read) - shared)
-        read, refused = read[:shared], None
-        for place in range(shared, len(rest)):
-            if ahead.is_terminated or not ahead.accept_bytes(rest[place : place + 1]):
+        kept = bisect.bisect_right(ends, shared)
+        ahead.rollback(len(ends) - kept)
+        del ends[kept:]
+        refused = None
+        for place in range(ends[-1] if ends else 0, len(rest)):
+            if ends and ahead.is_terminated:
+                ahead.rollback()
+                ends.pop()
+            if not ahead.accept_bytes(rest[ends[-1] if ends else 0 : place + 1]):
                 refused = rest[: place + 1]
                 break
-            read = rest[: place + 1]
-        else:
+            ends.append(place + 1)
+        read = rest[: ends[-1] if ends else 0]
+        if refused is None:
             yield token, ahead

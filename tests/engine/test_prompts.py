@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import tokfold
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from oracles.prompts import allowed, fewest, taken_back
 from strategies.profiles import examples
@@ -19,6 +19,7 @@ TOKENS = [*BYTES, b"</s>", b'{"', b"name", b'": "', b'"A', b"<s>", b'": "A', b"x
 STOP, SPECIAL = 256, 261
 VOCABULARY = tokfold.Vocabulary(TOKENS, stop_token_ids=[STOP], special_token_ids=[SPECIAL])
 LOOSE = tokfold.CompileOptions(check_tokens=False)
+ENDS_ITSELF = tokfold.CompileOptions(check_tokens=False, terminate_without_stop_token=True)
 NAME = tokfold.compile('root ::= [A-Z]+ "\\"}"', VOCABULARY, classes="never")
 
 
@@ -110,6 +111,50 @@ def test_a_prompt_in_the_middle_of_a_text() -> None:
     healed.matcher.rollback()
     assert healed.matcher.text == matcher.text
     assert matcher.num_steps == 1
+
+
+@pytest.mark.parametrize("most", [None, 1, 2, 3])
+def test_a_token_in_which_the_text_ends_by_itself(most: int | None) -> None:
+    """A text ends by itself behind a token, not within one."""
+    tokens = [b"x", b'"', b'"a', b'"ab', b"a", b"b", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[6])
+    compiled = tokfold.compile('root ::= "a" | "ab"', vocabulary, options=ENDS_ITSELF)
+    healed = tokfold.Matcher(compiled, max_tokens=most).process_prompt([0, 1])
+    assert (healed.token_ids, healed.matcher.left) == ([0], b'"')
+    expected = [2, 3] if most == 1 else [1, 2, 3]
+    assert mask(healed.matcher) == expected
+    assert [i for i in range(7) if healed.matcher.fork().accept_token(i)] == expected
+    assert healed.matcher.accept_token(3)
+    assert (healed.matcher.is_terminated, healed.matcher.text) == (True, b"ab")
+    healed.matcher.rollback()
+    assert healed.matcher.accept_token(2)
+    assert (healed.matcher.is_terminated, healed.matcher.text) == (True, b"a")
+
+
+def test_only_a_token_past_the_end_of_a_shorter_text_merges() -> None:
+    tokens = [b"x", b'"', b'"ab', b"a", b"b", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[5])
+    for options in (ENDS_ITSELF, LOOSE):
+        compiled = tokfold.compile('root ::= "a" | "ab"', vocabulary, options=options)
+        healed = tokfold.Matcher(compiled).process_prompt([0, 1])
+        assert (healed.token_ids, healed.matcher.left) == ([0], b'"')
+        assert mask(healed.matcher) == [1, 2]
+    told = tokfold.compile('root ::= "a" | "ab"', vocabulary, options=LOOSE)
+    healed = tokfold.Matcher(told, terminate_without_stop_token=True).process_prompt([0, 1])
+    assert healed.matcher.left == b'"'
+
+
+def test_texts_that_may_end_behind_each_byte() -> None:
+    """Tokens that share beginnings, all of which are whole texts, among them refused ones."""
+    words = [b" a", b" aa", b" aab", b" aaba", b" aabc", b" abba", b" ac", b" b", b" bab", b" bca"]
+    tokens = [b"x", b" ", *words, b"a", b"b", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[len(tokens) - 1])
+    expected = [1, *(i for i, token in enumerate(tokens) if token in words and b"c" not in token)]
+    for most in (None, 2, 5):
+        compiled = tokfold.compile("root ::= [ab]+", vocabulary, options=ENDS_ITSELF)
+        healed = tokfold.Matcher(compiled, max_tokens=most).process_prompt([0, 1]).matcher
+        assert mask(healed) == expected
+        assert [i for i in range(len(tokens)) if healed.fork().accept_token(i)] == expected
 
 
 def test_what_cannot_be_healed() -> None:
@@ -267,6 +312,7 @@ PIECES = st.text("ab", min_size=1, max_size=4).map(str.encode)
     texts=st.lists(st.text("ab", max_size=4), min_size=1, max_size=4),
     prompt=st.lists(st.integers(0, 11), max_size=5),
     most=st.none() | st.integers(1, 9),
+    ends_itself=st.booleans(),
     data=st.data(),
 )
 def test_all_masks_are_those_of_the_definition(
@@ -274,28 +320,36 @@ def test_all_masks_are_those_of_the_definition(
     texts: list[str],
     prompt: list[int],
     most: int | None,
+    ends_itself: bool,
     data: st.DataObject,
 ) -> None:
+    assume(not ends_itself or "" not in texts)  # it has ended before the prompt is healed
     tokens = [b"a", b"b", *pieces, b"</s>", b"<b>"]
     stop, special = len(tokens) - 2, len(tokens) - 1
     vocabulary = tokfold.Vocabulary(tokens, [stop], [special])
     prompt = [min(i, special) for i in prompt]
-    compiled = tokfold.compile(tokfold.Grammar.choices(texts), vocabulary, classes="never")
+    compiled = tokfold.compile(
+        tokfold.Grammar.choices(texts),
+        vocabulary,
+        classes="never",
+        options=ENDS_ITSELF if ends_itself else None,
+    )
     language = [text.encode() for text in texts]
     count = taken_back(tokens, {stop, special}, prompt, language)
     end = b"".join(tokens[i] for i in prompt[len(prompt) - count :])
-    needed = fewest(tokens, {stop, special}, end, b"", language)
+    needed = fewest(tokens, {stop, special}, end, b"", language, ends_itself)
     if most is not None and needed > most:
         with pytest.raises(tokfold.TokenBudgetError) as caught:
             tokfold.Matcher(compiled, max_tokens=most).process_prompt(prompt)
-        assert caught.value.needed in (needed, fewest(tokens, {stop, special}, b"", b"", language))
+        alone = fewest(tokens, {stop, special}, b"", b"", language, ends_itself)
+        assert caught.value.needed in (needed, alone)
         return
     healed = tokfold.Matcher(compiled, max_tokens=most).process_prompt(prompt)
     assert healed.token_ids == prompt[: len(prompt) - count]
     assert healed.matcher.left == end
     written, left = b"", math.inf if most is None else most
     for _ in range(6):
-        expected = allowed(tokens, stop, special, end, written, language, left)
+        expected = allowed(tokens, stop, special, end, written, language, left, ends_itself)
         assert mask(healed.matcher) == expected
         for token_id in range(len(tokens)):
             one = healed.matcher.fork()
@@ -308,6 +362,10 @@ def test_all_masks_are_those_of_the_definition(
         if choice == stop:
             break
         written, left = written + tokens[choice], left - 1
+        is_whole = ends_itself and written in [end + text for text in language]
+        assert healed.matcher.is_terminated is is_whole
+        if is_whole:
+            break
     assert healed.matcher.text == written[len(end) :]
 
 

@@ -37,20 +37,22 @@ def allowed(
     written: bytes,
     texts: Sequence[bytes],
     left: float = math.inf,
+    ends_itself: bool = False,
 ) -> list[int]:
     """The tokens that may come where some bytes are written of ``end`` and a text behind it.
 
-    After each, as many as are left then can write the rest, and a stop token.
+    After each, as many as are left then can write the rest, and a stop token, which a text that
+    ``ends_itself`` has not.
     """
     wholes = [end + text for text in texts]
     found = []
     for token_id, token in enumerate(tokens):
         if token_id == stop:
-            is_allowed = written in wholes and left >= 1
+            is_allowed = not ends_itself and written in wholes and left >= 1
         elif token_id == special:
             is_allowed = False
         else:
-            after = fewest(tokens, {stop, special}, end, written + token, texts)
+            after = fewest(tokens, {stop, special}, end, written + token, texts, ends_itself)
             is_allowed = after + 1 <= left and after < math.inf
         if is_allowed:
             found.append(token_id)
@@ -63,12 +65,13 @@ def fewest(
     end: bytes,
     written: bytes,
     texts: Sequence[bytes],
+    ends_itself: bool = False,
 ) -> float:
-    """The fewest tokens that write the rest of ``end`` and a text, and a stop token."""
+    """The fewest tokens that write the rest of ``end`` and a text, and what stops it."""
 
     def split(rest: bytes) -> float:
         if not rest:
-            return 1
+            return 0 if ends_itself else 1
         said = (token for i, token in enumerate(tokens) if i not in silent and token)
         return 1 + min(
             (split(rest[len(t) :]) for t in said if rest.startswith(t)), default=math.inf
