@@ -22,7 +22,8 @@ The private modules:
   a JSON Schema says of a grammar and of a text
 - ``_text_checks``, ``_json``: texts and JSON that callers bring; ``_converters``: bounds of
   XGrammar's converters
-- ``_loaders``: tokenizer files; ``_token_names``, ``_token_checks``: grammars beside a vocabulary
+- ``_loaders``: tokenizer files; ``_token_names``, ``_token_checks``: grammars beside a vocabulary;
+  ``_forced``: a text in the tokens of a tokenizer
 - ``_admission``: who compiles next; ``_background``: work beside the requests; ``_parts``: parts of
   networks that grammars share; ``_serving``: what server backends share
 - ``_cache``: a folder of saved files; ``_artifact``: the bytes of a saved file

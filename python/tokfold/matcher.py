@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._checks import bitmask_error, shared, wrong_type
+from tokfold._forced import encoded
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import (
@@ -530,7 +531,10 @@ class Matcher(metaclass=Named):
 
     @property
     def expected_bytes(self) -> bytes:
-        """The bytes that may come next, ascending; none after the end."""
+        """The bytes that may come next in a text of the grammar, ascending; none after the end.
+
+        ``max_tokens`` does not count here: a token is allowed by its mask, and there it counts.
+        """
         return b"" if self.is_terminated else self._core.expected()
 
     def forced_bytes(
@@ -539,7 +543,8 @@ class Matcher(metaclass=Named):
         """What must come next, whatever is chosen; empty where there is a choice.
 
         Ends where the text may end, where a byte may be chosen, or after ``limit`` bytes, and after
-        256 KiB in any case: a caller that wants more reads them and asks again.
+        256 KiB in any case: a caller that wants more reads them and asks again. The grammar forces
+        these bytes: those that ``max_tokens`` alone leaves no choice for are not found.
 
         Raises:
             MatcherStateError: the text has ended.
@@ -575,10 +580,15 @@ class Matcher(metaclass=Named):
         are forced may be the beginning of a longer token: the tokens with these bytes are left to
         the model, whose mask allows what begins with them. The matcher stays where it is.
 
+        With ``max_tokens`` the list ends before the first token after which too few are left, so
+        :meth:`accept_tokens` takes all of it in any case.
+
         Args:
             encode: the tokenizer's own, of a text, without special tokens:
-                ``lambda text: tokenizer.encode(text, add_special_tokens=False)``. By default each
-                token is the longest that fits, which is not how tokenizers write every text.
+                ``lambda text: tokenizer.encode(text, add_special_tokens=False)``. Where it puts a
+                space before each text, as Llama 2's does, the text is encoded behind another one.
+                By default each token is the longest that fits, which is not how tokenizers write
+                every text.
             limit: as for :meth:`forced_bytes`.
             interrupt: ends the call early.
 
@@ -596,19 +606,15 @@ class Matcher(metaclass=Named):
             except UnicodeDecodeError as error:  # it ends, or begins, within a character
                 text = data[: error.start].decode()
                 data = data[: error.start]
-            ids = list(encode(text))
-            if vocabulary.decode(ids) != data:
-                raise VocabularyError(
-                    f"encode must write the text {text!r} alone, and wrote "
-                    f"{vocabulary.decode(ids)!r}: leave out special tokens, as "
-                    "tokenizer.encode(text, add_special_tokens=False) does"
-                )
-        settled, end = len(data) - vocabulary._unsettled(data), 0
-        for count, token_id in enumerate(ids):
+            ids = encoded(vocabulary, encode, text)
+        settled, end, count = len(data) - vocabulary._unsettled(data), 0, 0
+        for token_id in ids:
             end += len(vocabulary[token_id])
             if end > settled:
-                return ids[:count]
-        return ids
+                break
+            count += 1
+        # Other tokens with these bytes may be fewer: max_tokens may not have room for these.
+        return ids[: self._core.fork().accept_prefix(ids[:count], _within(interrupt))]
 
     def process_prompt(self, token_ids: Sequence[int]) -> HealedPrompt:
         """Take back the last tokens of a prompt that a tokenizer may have merged with the text.

@@ -1,0 +1,71 @@
+"""A text in the tokens of a tokenizer, as it stands in the middle of another text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tokfold.errors import VocabularyError
+
+if TYPE_CHECKING:
+    from tokfold.vocabulary import Vocabulary
+
+__all__ = ["encoded"]
+
+BEFORE = ("\n", "a", "0", ".", "=")
+"""What stands before the text where a tokenizer puts a space before all that it encodes."""
+
+
+def encoded(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], text: str) -> list[int]:
+    """The tokens of a text alone, by the tokenizer's own function.
+
+    Many tokenizers put a space before each text, since a word that begins it shall have the token
+    that it has behind a space. In the middle of an output there is none, so the text is encoded
+    behind another one, whose tokens are taken off. The tokens of the text are those that it has
+    there exactly where a token ends before it: neither merges nor the best split into pieces reach
+    over the end of a token.
+
+    Raises:
+        VocabularyError: ``encode`` writes another text.
+    """
+    data = text.encode()
+    if not data:
+        return []
+    ids = list(encode(text))
+    written = vocabulary.decode(ids)
+    if written == data:
+        return ids
+    said = f"encode must write the text {text!r} alone, and wrote {written!r}: "
+    if not {*vocabulary.special_token_ids, *vocabulary.stop_token_ids}.isdisjoint(ids):
+        raise VocabularyError(
+            f"{said}leave out special tokens, as tokenizer.encode(text, add_special_tokens=False) "
+            "does"
+        )
+    if written != b" " + data:
+        raise VocabularyError(
+            f"{said}the tokenizer changes this text before it cuts it into tokens. Leave special "
+            "tokens out, as tokenizer.encode(text, add_special_tokens=False) does; if there are "
+            "none, pass an encode that keeps the text as it is, or call forced_tokens() without one"
+        )
+    for before in BEFORE:
+        ids = list(encode(before + text))
+        found = _behind(vocabulary, ids, b" " + before.encode(), data)
+        if found is not None:
+            return found
+    raise VocabularyError(
+        f"{said}the tokenizer puts a space before each text, and what stands before it (one of "
+        f"{', '.join(map(repr, BEFORE))} was tried) merges with it. Pass an encode that adds no "
+        "space, or call forced_tokens() without one"
+    )
+
+
+def _behind(vocabulary: Vocabulary, ids: list[int], begin: bytes, data: bytes) -> list[int] | None:
+    """The tokens of some bytes behind others; None where no token ends between the two."""
+    if vocabulary.decode(ids) != begin + data:
+        return None
+    end = 0
+    for place, token_id in enumerate(ids):
+        if end == len(begin):
+            return ids[place:]
+        end += len(vocabulary[token_id])
+    return None
