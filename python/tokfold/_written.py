@@ -16,6 +16,8 @@ Language = Literal["grammar text", "Lark"]
 _RULE_OF_TEXT = re.compile(
     r"^[ \t]*[A-Za-z0-9_][\w.\-]*(?:\[[^\]\r\n]*\])?[ \t]*::=", re.ASCII | re.MULTILINE
 )
+_OBJECT = re.compile(r"\s*(?=\{\s*[\"}])")
+"""What stands before an object of JSON, which begins no grammar."""
 _RULE_OF_LARK = re.compile(
     r"""
     ^[ \t]*
@@ -34,7 +36,7 @@ def is_lark(text: str) -> bool:
 
 @contextmanager
 def written_in(text: str, language: Language) -> Iterator[None]:
-    """Say of a text that is refused where it is written in the other language, and what to call.
+    """Say of a text that is refused where it is written in another language, and what to call.
 
     Raises:
         GrammarSyntaxError: in place of the error of the reader.
@@ -42,6 +44,17 @@ def written_in(text: str, language: Language) -> Iterator[None]:
     try:
         yield
     except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+        before = _OBJECT.match(text.removeprefix("\ufeff"))
+        if before is not None:
+            line = before[0].count("\n") + 1
+            column = before.end() - before[0].rfind("\n")
+            raise GrammarSyntaxError(
+                f"line {line}, column {column}: this is JSON (`{{...}}`), not {language}; call "
+                "Grammar.from_json_schema(text) for a schema, or "
+                "Grammar.from_structural_tag(text) for a structural tag",
+                line,
+                column,
+            ) from error
         if language == "Lark":
             found = _RULE_OF_TEXT.search(text)
             is_so = "is grammar text (`name ::= ...`), not Lark (`name: ...`)"

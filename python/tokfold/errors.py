@@ -6,6 +6,7 @@ misuse and returns ``False``.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ __all__ = [
     "VocabularyError",
     "VocabularyWarning",
 ]
+
+_PLACE = re.compile(r"line (\d+), column (\d+): ")
+"""Where the reason of a :class:`SchemaError` stands in text that is no JSON."""
+_SCHEMA_IN_LARK = re.compile(r" \(the schema stands at line (\d+), column (\d+)\)$")
 
 
 class TokfoldError(Exception):
@@ -110,6 +115,9 @@ class SchemaError(UnsupportedGrammarError):
         pointer: where in the schema, as the fragment of a URI (``"#/properties/age"``).
         keyword: the keyword at fault; empty where it is the schema as a whole.
         reason: what is wrong, and what to do.
+        line, column: the place of what is no JSON in the text of a schema; of a schema in Lark, a
+            place in the Lark text, else that of its first character. From 1; 1 and 1 where only
+            ``pointer`` says it.
 
     Example:
         >>> try:
@@ -120,13 +128,19 @@ class SchemaError(UnsupportedGrammarError):
     """
 
     def __init__(self, message: str, pointer: str, keyword: str, reason: str) -> None:
-        super().__init__(message, keyword or "JSON schema", 1, 1)
+        super().__init__(message, keyword or "JSON schema", *_place(reason))
         self.pointer = pointer
         self.keyword = keyword
         self.reason = reason
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.pointer, self.keyword, self.reason)
+
+
+def _place(reason: str) -> tuple[int, int]:
+    """Line and column of which the reason of an error speaks."""
+    found = _PLACE.match(reason) or _SCHEMA_IN_LARK.search(reason)
+    return (int(found[1]), int(found[2])) if found else (1, 1)
 
 
 class InvalidSchemaError(SchemaError):

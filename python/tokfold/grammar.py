@@ -125,7 +125,10 @@ class Grammar(Built, metaclass=Named):
         *,
         limits: Limits | None = None,
     ) -> Grammar:
-        """Read a file of grammar text in UTF-8.
+        """Read a file of grammar text, EBNF or GBNF, in UTF-8.
+
+        Of files in other languages read the text and call :meth:`from_json_schema`,
+        :meth:`from_structural_tag` or :meth:`from_lark`.
 
         Raises:
             GrammarSyntaxError: as :meth:`from_ebnf`; also for bytes that are not UTF-8.

@@ -325,6 +325,31 @@ def test_line_ends_and_byte_order_marks(tmp_path, newline, mark):
 
 
 @pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"type": "object"}', 1, 1),
+        ('\ufeff{"type": "object"}', 1, 1),
+        ('\n  {\n"type": "object"', 2, 3),  # cut off
+        ("{}", 1, 1),
+    ],
+)
+def test_json_is_no_grammar_text(tmp_path, text, line, column):
+    path = tmp_path / "a.json"
+    path.write_text(text, "utf-8")
+    said = r"line \d, column \d: this is JSON .*, not {}; call Grammar.from_json_schema\(text\)"
+    for read, language in (
+        (lambda: Grammar.from_file(path), "grammar text"),
+        (lambda: Grammar.from_ebnf(text), "grammar text"),
+        (lambda: Grammar.from_lark(text), "Lark"),
+    ):
+        with pytest.raises(GrammarSyntaxError, match=said.format(language)) as caught:
+            read()
+        assert (caught.value.line, caught.value.column) == (line, column)
+    with pytest.raises(GrammarSyntaxError, match=r"found `\{`"):
+        Grammar.from_ebnf("{a}")
+
+
+@pytest.mark.parametrize(
     ("data", "line", "column", "byte"),
     [
         (b"\xff", 1, 1, "0xff"),
@@ -558,6 +583,56 @@ def test_schemas_that_are_refused(schema, error, pointer, keyword):
     assert caught.value.reason in str(caught.value)
     again = pickle.loads(pickle.dumps(caught.value))
     assert (str(again), again.pointer) == (str(caught.value), pointer)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column"),
+    [
+        ('{"type":\n "object" "x"}', 2, 11),
+        ('{"type": "object",\r\n"type": "x"}', 2, 1),
+        ('{"é": "\U0001f600" 1}', 1, 11),
+        ("\n\n[}", 3, 2),
+        ("", 1, 1),
+        ('{"maximum": NaN}', 1, 13),
+        ('{"type":\n "x"}', 1, 1),  # JSON: the pointer says where
+    ],
+)
+def test_the_place_of_what_is_no_json(text, line, column):
+    with pytest.raises(InvalidSchemaError) as caught:
+        Grammar.from_json_schema(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    said = f"line {line}, column {column}: " in str(caught.value)
+    assert said is (caught.value.keyword != "type")
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (again.line, again.column, again.reason) == (line, column, caught.value.reason)
+
+
+def test_the_place_of_what_is_no_json_in_another_document():
+    with pytest.raises(InvalidSchemaError) as caught:
+        Grammar.from_json_schema({"$ref": "http://a/b"}, resources={"http://a/b": '{\n\n  "a" 1}'})
+    assert (caught.value.line, caught.value.column) == (3, 7)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "column", "first"),
+    [
+        # on the line where the schema begins, and behind it
+        ('start: x\n\nx: %json {"type": "object", "type": 1}', 3, 29, (3, 10)),
+        ('start: x\n\nx: %json {"type": "object",\n "properties": {"a": }}', 4, 22, (3, 10)),
+        ('start: "é" %json {\r\n\r\n "a" 1}', 3, 6, (1, 18)),
+        ('start: "a" | %json {"type":\n "strin"}', 1, 20, (1, 20)),
+        ('start: "a" | %json {"pattern":\n "("}', 1, 20, (1, 20)),
+    ],
+)
+def test_places_in_a_schema_in_lark_are_those_of_the_lark_text(text, line, column, first):
+    with pytest.raises(InvalidSchemaError) as caught:
+        Grammar.from_lark(text)
+    assert (caught.value.line, caught.value.column) == (line, column)
+    assert str(caught.value).endswith(f"(the schema stands at line {first[0]}, column {first[1]})")
+    assert str(caught.value).endswith(caught.value.reason)
+    if (line, column) != first:
+        assert f": line {line}, column {column}: " in str(caught.value)
+    assert (line, column) <= (text.count("\n") + 1, len(text.split("\n")[line - 1]))
 
 
 @pytest.mark.parametrize(

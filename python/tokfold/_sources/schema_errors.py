@@ -5,9 +5,14 @@ from __future__ import annotations
 import re
 
 from tokfold import _json
-from tokfold.errors import InvalidSchemaError
+from tokfold.errors import InvalidSchemaError, SchemaError
 
-__all__ = ["explained"]
+__all__ = ["explained", "in_lark"]
+
+_IN_LARK = re.compile(
+    r"line (\d+), column (\d+)(: .* \(the schema stands at line (\d+), column (\d+)\))", re.DOTALL
+)
+"""What is wrong with the text of a schema in Lark, at a place counted from where it begins."""
 
 NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 """What Python writes for floats that JSON does not have."""
@@ -31,6 +36,18 @@ def explained(error: InvalidSchemaError, text: str) -> InvalidSchemaError:
         return error
     reason = f"{error.reason}; {more}"
     return InvalidSchemaError(f"#: type: {reason}", "#", "type", reason)
+
+
+def in_lark(error: SchemaError) -> SchemaError:
+    """The error of a schema in Lark text, whose places are those of the Lark text."""
+    found = _IN_LARK.fullmatch(error.reason)
+    if found is None:
+        return error
+    line, column, first_line, first_column = (int(found[i]) for i in (1, 2, 4, 5))
+    column += first_column - 1 if line == 1 else 0
+    reason = f"line {line + first_line - 1}, column {column}{found[3]}"
+    message = str(error).removesuffix(error.reason) + reason
+    return type(error)(message, error.pointer, error.keyword, reason)
 
 
 def _wrapper(text: str) -> str | None:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from tokfold import _core
 from tokfold._sources.characters import check_characters, lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Operand, Source
+from tokfold._sources.schema_errors import in_lark
 from tokfold._token_names import NamedTokens, ids_of_texts
-from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
+from tokfold.errors import GrammarSyntaxError, SchemaError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
@@ -121,9 +122,12 @@ class LarkSource(TextSource):
         }
 
         def read(tokens: dict[str, list[int]] | None) -> _core.Grammar:
-            return _core.read_lark(
-                self.text, self.start, self.dialect, named, tokens, {}, limits, interrupt
-            )
+            try:
+                return _core.read_lark(
+                    self.text, self.start, self.dialect, named, tokens, {}, limits, interrupt
+                )
+            except SchemaError as error:
+                raise in_lark(error) from error
 
         try:
             return Converted(read(self.tokens))
