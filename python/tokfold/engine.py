@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -261,6 +261,20 @@ class CompiledGrammar(metaclass=Named):
             compile_seconds=self._compile_seconds,
             masks=counters["masks"],
             worst_mask_milliseconds=counters.get("worst_mask_microseconds", 0) / 1_000,
+        )
+
+    def __copy__(self) -> CompiledGrammar:
+        """The object itself: nothing that a caller sees of it changes."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledGrammar:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            "a compiled grammar cannot be pickled: pickle its grammar, which can be, and compile "
+            "that where it is needed; CompileOptions(cache_dir=...) keeps the token classes for "
+            "other processes"
         )
 
     def __repr__(self) -> str:

@@ -120,6 +120,15 @@ def test_a_copy_is_a_matcher_of_its_own(matcher):
         assert matcher.num_steps == 1
 
 
+def test_a_copy_of_a_compiled_grammar_is_itself(compiled):
+    assert copy.copy(compiled) is compiled
+    assert copy.deepcopy(compiled) is compiled
+    assert copy.deepcopy({"grammars": [compiled]})["grammars"] == [compiled]
+    with pytest.raises(TypeError, match="cannot be pickled: pickle its grammar, which can be"):
+        pickle.dumps(compiled)
+    assert pickle.loads(pickle.dumps(compiled.grammar)) == compiled.grammar
+
+
 @pytest.mark.parametrize("ids", [[1.0], [2.7], ["1"], [None], "12", 1])
 def test_stop_tokens_that_are_no_numbers(compiled, ids):
     with pytest.raises(TypeError):
