@@ -59,6 +59,12 @@ def kind_of(source: object) -> SourceKind:
     if isinstance(source, (list, tuple)):
         if source and all(isinstance(text, str) for text in source):
             return "choices"
+        if any(map(_is_tool, source)):
+            raise AmbiguousSourceError(
+                "the list holds tools, and how a model writes their calls depends on the model: "
+                "call tokfold.structural_tags.for_model(family, tools), and pass the structural "
+                "tag that it returns"
+            )
         raise AmbiguousSourceError(
             "a list must hold texts, at least one, and is then a choice of them; a JSON Schema is "
             "a mapping, a bool or a type"
@@ -115,6 +121,19 @@ def _is_tag(source: Mapping[str, Any]) -> bool:
     if source.get("type") == "structural_tag" or isinstance(source.get("format"), Mapping):
         return True
     return "triggers" in source and isinstance(source.get("structures"), list | tuple)
+
+
+_OF_TOOLS = {
+    *("function", "parameters", "inputSchema", "input_schema"),
+    *("functionDeclarations", "function_declarations"),
+}
+
+
+def _is_tool(value: object) -> bool:
+    """Whether it is a tool of a request, in one form or another."""
+    if isinstance(value, Mapping):
+        return value.get("type") == "function" or not _OF_TOOLS.isdisjoint(value)
+    return hasattr(value, "model_dump") and any(hasattr(value, name) for name in _OF_TOOLS)
 
 
 def _is_json(text: str) -> bool:

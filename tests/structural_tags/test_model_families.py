@@ -440,7 +440,40 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"tools": F}, "tools", "the tools are a list, not an object"),
     ({"tools": "f"}, "tools", "the tools are a list, not a string"),
     ({"tools": [F, 3]}, "tools[1]", "this is an object, and not the number 3"),
-    ({"tools": [{}]}, "tools[0]", "'type' is missing"),
+    ({"tools": [{}]}, "tools[0]", "'type' is missing; write {'type': 'function', 'function': {'n"),
+    (
+        {"tools": [{"name": "f", "parameters": {}}]},
+        "tools[0]",
+        "missing; write {'type': 'function', 'function': tool}",
+    ),
+    (
+        {"tools": [F, {"name": "f", "title": None, "inputSchema": {"type": "object"}}]},
+        "tools[1]",
+        "this is a tool of MCP; write {'type': 'function', 'function': {'name': tool['name'], "
+        "'parameters': tool['inputSchema']}}",
+    ),
+    (
+        {"tools": [{"name": "f", "input_schema": {"type": "object"}}]},
+        "tools[0]",
+        "in Anthropic's form; write {'type': 'function', 'function': {'name': tool['name'], "
+        "'parameters': tool['input_schema']}}",
+    ),
+    (
+        {"tools": [{"type": "custom", "name": "f", "input_schema": {"type": "object"}}]},
+        "tools[0]",
+        "this is a tool in Anthropic's form",  # else its schema would be left out in silence
+    ),
+    (
+        {"tools": [{"functionDeclarations": [{"name": "f"}]}]},
+        "tools[0]",
+        "Gemini's form; write {'type': 'function', 'function': {'name': one['name'], "
+        "'parameters': ...}} for each one of tool['functionDeclarations'], with its JSON Schema",
+    ),
+    (
+        {"tools": [{"function_declarations": [{"name": "f"}], "retrieval": None}]},
+        "tools[0]",
+        "for each one of tool['function_declarations']",
+    ),
     ({"tools": [{"type": 3}]}, "tools[0]", "'type' is a string, not the number 3"),
     ({"tools": [{"type": "s", "name": 3}]}, "tools[0]", "'name' is a string, not the number 3"),
     ({"tools": [{"type": "function", "name": "f"}]}, "tools[0]", "a function without 'function'"),

@@ -31,6 +31,11 @@ Choice = Literal["auto", "required", "forced"]
 _FUNCTION = "{'type': 'function', 'function': {'name': ...}}"
 _ALLOWED = "{'type': 'allowed_tools', 'allowed_tools': {'mode': 'auto', 'tools': [...]}}"
 
+_SCHEMAS = {"inputSchema": "a tool of MCP", "input_schema": "a tool in Anthropic's form"}
+"""What holds the schema of a tool in forms of others."""
+_DECLARED = ("functionDeclarations", "function_declarations")
+"""What holds functions in Gemini's form."""
+
 
 class Tool(NamedTuple):
     """A tool as a model sees it."""
@@ -98,6 +103,8 @@ def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choi
 
 def _read_tool(value: object, path: str) -> Tool:
     tool = _object(value, path)
+    if "function" not in tool:
+        _refuse_form(tool, path)
     type_ = _type_of(tool, path, ("function",))
     if type_ != "function":
         name = _optional_text(tool, "name", path)
@@ -118,6 +125,30 @@ def _read_tool(value: object, path: str) -> Tool:
         fail(path, "", f"'strict' is true or false, not {kind(strict)}")
     schema = _schema(function, path)
     return Tool("function", name, True if strict is False else schema)
+
+
+def _refuse_form(tool: Object, path: str) -> None:
+    """Refuse a tool in a form of others, which has the same parts at other places."""
+    for name, form in _SCHEMAS.items():
+        if tool.get(name) is not None:
+            fail(
+                path,
+                "",
+                f"this is {form}; write {{'type': 'function', 'function': {{'name': tool['name'], "
+                f"'parameters': tool['{name}']}}}}",
+            )
+    for name in _DECLARED:
+        if tool.get(name) is not None:
+            fail(
+                path,
+                "",
+                "this has functions in Gemini's form; write {'type': 'function', 'function': "
+                "{'name': one['name'], 'parameters': ...}} for each one of "
+                f"tool['{name}'], with its JSON Schema, whose types are in small letters",
+            )
+    if "type" not in tool:
+        written = "{'type': 'function', 'function': tool}" if "name" in tool else _FUNCTION
+        fail(path, "", f"'type' is missing; write {written}")
 
 
 def _schema(value: Object, path: str) -> dict[str, Any] | Literal[True]:
