@@ -137,3 +137,13 @@ def test_a_cancelled_matcher_names_its_way_back() -> None:
     interrupt.cancel()
     said = refused(tokfold.Matcher(PLAIN).accept_token, ord("a"), interrupt=interrupt)
     assert said == "another thread cancelled the call"
+
+
+def test_a_vocabulary_is_made_of_a_vocabulary() -> None:
+    """Its tokens alone were taken, and a text never ended."""
+    for options in ({}, {"stop_token_ids": [STOP]}):
+        said = refused(tokfold.Vocabulary, VOCABULARY, **options)
+        assert "this is a vocabulary already, whose stop and special tokens would be lost" in said
+        assert "vocabulary.replace(...)" in said
+    again = tokfold.Vocabulary(VOCABULARY.token_bytes, VOCABULARY.stop_token_ids)
+    assert again == VOCABULARY

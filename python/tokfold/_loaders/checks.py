@@ -13,6 +13,12 @@ from tokfold.errors import VocabularyError
 
 
 def checked_tokens(token_bytes: Sequence[bytes | None]) -> list[bytes]:
+    if hasattr(token_bytes, "stop_token_ids"):
+        raise VocabularyError(
+            "token_bytes: this is a vocabulary already, whose stop and special tokens would be "
+            "lost; pass it on as it is, make another one with vocabulary.replace(...), or pass "
+            "vocabulary.token_bytes, which are the bytes alone"
+        )
     if isinstance(token_bytes, (bytes, bytearray, memoryview, str, Mapping)):
         raise VocabularyError(
             f"token_bytes: expected a sequence of bytes, found {type(token_bytes).__name__}"
