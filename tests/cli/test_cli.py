@@ -273,6 +273,23 @@ def test_check_line_end(grammar):
     run("check", grammar, "-", "--chomp", stdin=text)
 
 
+def test_check_a_byte_order_mark(grammar, tmp_path):
+    for text, said in (
+        (b'\xef\xbb\xbf{"a":1}', True),
+        (b"\xef\xbb\xbf", True),
+        (b'{"a":\xef\xbb\xbf1}', False),
+        (b"\xef\xbb", False),
+    ):
+        found = as_json("check", grammar, "-", code=1, stdin=text)
+        assert ("byte order mark" in (found["files"][0]["hint"] or "")) is said
+    shown = run("check", grammar, "-", code=1, stdin=b'\xef\xbb\xbf{"a":1}').stdout
+    assert "save it as UTF-8 without the mark" in " ".join(shown.split())
+    free = tmp_path / "free.gbnf"
+    free.write_text("root ::= [^a]*")
+    run("check", free, "-", stdin=b"\xef\xbb\xbfb")  # here it is a character as others are
+    assert as_json("check", free, "-", code=1, stdin=b"\xef\xbb\xbfa")["files"][0]["hint"] is None
+
+
 def test_check_bad_grammar(tmp_path):
     path = tmp_path / "bad.gbnf"
     path.write_text("root ::=")

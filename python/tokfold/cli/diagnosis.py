@@ -6,6 +6,7 @@ is a later byte of it that no string of the grammar has.
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,6 +120,11 @@ def described(grammar: Grammar, data: bytes, result: Recognition) -> Diagnosis:
     hint = ""
     if result.complete and not result.accepted and rest in (b"\n", b"\r\n"):
         hint = "without the line end at its end the text is accepted: see --chomp"
+    elif not result.accepted and data.startswith(codecs.BOM_UTF8) and result.read < 3:
+        hint = (
+            "the text begins with a byte order mark (U+FEFF), which some editors write, and which "
+            "is a character of the text: save it as UTF-8 without the mark"
+        )
     return Diagnosis(
         accepted=result.accepted,
         size=len(data),
