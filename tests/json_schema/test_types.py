@@ -6,15 +6,18 @@ import dataclasses
 import datetime
 import json
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
     BaseModel,
+    ConfigDict,
     Field,
     HttpUrl,
     NaiveDatetime,
+    NegativeFloat,
     PastDate,
+    PositiveFloat,
     TypeAdapter,
     ValidationError,
 )
@@ -280,3 +283,109 @@ def test_a_schema_that_says_less_than_pydantic_can_say_more(
     more = TypeAdapter(Annotated[kind, Field(json_schema_extra=extra)])
     formats = {"naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$"}
     assert not recognize(Grammar.from_json_schema(more, formats=formats), text).accepted
+
+
+def _with_the_tag(schema: dict[str, Any]) -> None:
+    schema.setdefault("required", []).append("kind")
+
+
+class Dog(BaseModel):
+    kind: Literal["dog"] = "dog"
+    name: str
+
+
+class Cat(BaseModel):
+    kind: Literal["cat"] = "cat"
+    lives: int = 9
+
+
+class TaggedDog(Dog):
+    model_config = ConfigDict(json_schema_extra=_with_the_tag)
+
+
+class TaggedCat(Cat):
+    model_config = ConfigDict(json_schema_extra=_with_the_tag)
+
+
+class WrittenDog(Dog):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+class WrittenCat(Cat):
+    model_config = ConfigDict(json_schema_serialization_defaults_required=True)
+
+
+def either(first: type, second: type) -> TypeAdapter[Any]:
+    return TypeAdapter(Annotated[first | second, Field(discriminator="kind")])
+
+
+def test_tags_of_unions_that_have_a_default() -> None:
+    without, tagged = either(Dog, Cat), either(TaggedDog, TaggedCat)
+    written = either(WrittenDog, WrittenCat).json_schema(mode="serialization")
+    for text in ("{}", '{"lives": 3}'):
+        assert accepts(without, text)
+        with pytest.raises(ValidationError, match="union_tag_not_found"):
+            without.validate_json(text)
+        assert not accepts(tagged, text)
+        assert not accepts(written, text)
+    for text in ('{"kind": "dog", "name": "x"}', '{"kind": "cat", "lives": 3}'):
+        assert tagged.validate_json(text)
+        assert all(accepts(schema, text) for schema in (without, tagged, written))
+    assert TaggedDog.model_json_schema()["required"] == ["name", "kind"]
+    assert accepts(tagged, '{"kind": "cat"}')
+    assert not accepts(written, '{"kind": "cat"}')  # `lives` is required too
+
+
+@pytest.mark.parametrize(
+    ("kind", "exact", "texts"),
+    [
+        (PositiveFloat, Field(ge=math.nextafter(0, 1)), ["1e-400", "2e-324", "0.0e1"]),
+        (NegativeFloat, Field(le=math.nextafter(0, -1)), ["-1e-400", "-2e-324"]),
+        (
+            Annotated[float, Field(gt=1)],
+            Field(ge=math.nextafter(1, 2)),
+            ["1.00000000000000000001", "1"],
+        ),
+    ],
+)
+def test_numbers_that_are_a_bound_once_they_are_rounded(
+    kind: Any, exact: Any, texts: list[str]
+) -> None:
+    closed = TypeAdapter(Annotated[float, exact])
+    for text in texts:
+        with pytest.raises(ValidationError):
+            TypeAdapter(kind).validate_json(text)
+        assert not accepts(closed, text)
+    assert accepts(TypeAdapter(kind), texts[0])
+    for text in ("5e-324", "-5e-324", "1.0000000000000003", "-7", "1e300"):
+        if accepts(closed, text):
+            assert TypeAdapter(kind).validate_json(text) is not None
+
+
+@pytest.mark.parametrize(
+    ("value", "written", "is_duration"),
+    [
+        ({"days": 1, "seconds": 5, "microseconds": 3}, "P1DT5.000003S", False),
+        ({"seconds": -5}, "-PT5S", False),
+        ({"days": 400}, "P1Y35D", False),
+        ({"hours": 1, "seconds": 4}, "PT1H4S", False),
+        ({"days": 365}, "P1Y", True),
+        ({"days": 1, "hours": 2}, "P1DT2H", True),
+        ({}, "PT0S", True),
+    ],
+)
+def test_durations_that_pydantic_writes(
+    value: dict[str, int], written: str, is_duration: bool
+) -> None:
+    class InSeconds(BaseModel):
+        model_config = ConfigDict(ser_json_timedelta="float")
+        lasts: datetime.timedelta
+
+    delta = datetime.timedelta(**value)
+    text = TypeAdapter(datetime.timedelta).dump_json(delta).decode()
+    assert text == f'"{written}"'
+    assert accepts(datetime.timedelta, text) is is_duration
+    free = Grammar.from_json_schema(datetime.timedelta, formats={"duration": None})
+    assert recognize(free, text).accepted
+    schema = InSeconds.model_json_schema(mode="serialization")
+    assert accepts(schema, InSeconds(lasts=delta).model_dump_json())
