@@ -318,6 +318,12 @@ class _Masks:
 
             self.apply = kernels.apply_tokens
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Masks:
+        """Rows of their own: an array copied by itself would lie beside the tensor that is sent."""
+        made = _Masks(self._here.shape[0], self._here.shape[1] * 32, self._there.device)
+        made.words[:] = self.words
+        return made
+
     def sent(self, count: int) -> torch.Tensor:
         """The first masks, so many, where the scores are. Waits until they are there."""
         if count == self._here.shape[0]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import copy
 import importlib.util
 import json
 import os
@@ -561,6 +562,25 @@ class TestEndedByItself:
         processor = GrammarLogitsProcessor(compiled, model=model, on_error="raise")
         with pytest.warns(tokfold.StopTokenWarning, match="generation goes on without the grammar"):
             generate(model, inputs, processor, max_new_tokens=12)
+
+
+@pytest.mark.parametrize("begun_with", ["grammar", "matcher"])
+def test_a_deep_copy_in_the_middle_of_a_generation(begun_with) -> None:
+    letters = [bytes([byte]) for byte in range(97, 101)]
+    vocabulary = tokfold.Vocabulary([*letters, b"</s>"], stop_token_ids=[4])
+    compiled = tokfold.compile('root ::= "a" "b" "c" | "a" "d" "a"', vocabulary)
+    source = compiled if begun_with == "grammar" else tokfold.Matcher(compiled)
+    processor = GrammarLogitsProcessor(source)
+
+    def allowed(processor: GrammarLogitsProcessor, row: list[int]) -> list[int]:
+        scores = processor(torch.tensor([row]), torch.zeros(1, len(vocabulary)))
+        return torch.isfinite(scores[0]).nonzero().flatten().tolist()
+
+    assert allowed(processor, [3]) == [0]
+    assert allowed(processor, [3, 0]) == [1, 3]
+    copied = copy.deepcopy(processor)
+    assert allowed(copied, [3, 0, 1]) == [2]
+    assert allowed(processor, [3, 0, 3]) == [0]
 
 
 def test_what_is_no_compiled_grammar(own, info, vocabulary) -> None:
