@@ -312,7 +312,9 @@ def test_random_explanations(case: Case) -> None:
             assert said.allowed is may
             read = matcher.text + TOKENS[token][: said.read + 1]
             can_be = tokfold.recognize(free, read).read == len(read)
-            assert ("are spent" in said.reason) is (can_be and not may)
+            # Where another parse has left the rule, the byte is said to be none that may come.
+            is_within = name in said.innermost_rules
+            assert ("are spent" in said.reason) is (can_be and not may and is_within)
             CASES["rules in tokens: explanations"] += 1
         going_on = [token for token in range(STOP) if found[token]]
         if not going_on:

@@ -467,8 +467,8 @@ impl Dawg {
         (self.covering, self.covered, self.compared) = (covering, covered, count);
     }
 
-    /// Finds out how many tokens the rests of strings need, and returns it letter by letter: of the whole vocabulary where its part in
-    /// the rests is given, else of these strings.
+    /// Finds out how many tokens the rests of strings need, and returns it letter by letter: tokens of the whole
+    /// vocabulary where its part in the rests is given, else of these strings.
     fn spell(
         &mut self,
         strings: &Strings,

@@ -344,6 +344,7 @@ impl Rows {
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
         self.pairs[leader as usize].followers.push(follower);
         self.bytes += size_of::<Follower>();
+        self.relaxations += self.pairs[leader as usize].row.len() as u64;
         for index in 0..self.pairs[leader as usize].row.len() {
             let exit = self.pairs[leader as usize].row[index];
             if let Some(exit) = needed(&self.dawg, exit, self.clean[leader as usize]) {
@@ -353,7 +354,6 @@ impl Rows {
     }
 
     fn take_over(&mut self, Follower { pair, tokens, bytes }: Follower, exit: Exit) {
-        self.relaxations += 1;
         let tokens = exit.tokens.saturating_add(tokens);
         let bytes = exit.bytes.saturating_add(bytes);
         self.add(pair, Exit { node: exit.node, tokens, bytes });

@@ -389,8 +389,8 @@ impl Matcher {
         let words = thinned.map_or(row.len(), |thinned| thinned.words);
         let (mut allowed, mut doubtful) = (vec![0; words], vec![0; words]);
         let mut completions = Completions::new(self, Unit::Tokens, interrupt);
+        let network = family.network().clone();
         for (after, entries) in behind {
-            let network = family.network().clone();
             let within = family.arrays.within(&network, &mut family.stepper.sets, after);
             if within.map_err(halted)?.any {
                 set_tokens(&mut doubtful, &entries);
@@ -408,7 +408,7 @@ impl Matcher {
         };
         let (allowed, doubtful) = (unfolded(allowed), unfolded(doubtful));
         for (at, word) in row.iter_mut().enumerate() {
-            let mut left = *word & doubtful[at];
+            let mut left = (*word & doubtful[at]) as u32;
             *word &= allowed[at];
             while left != 0 {
                 let token = at as u32 * 32 + left.trailing_zeros();
