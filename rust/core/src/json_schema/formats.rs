@@ -89,7 +89,7 @@ static KNOWN: [KnownFormat; 36] = [
     KnownFormat::new("ipv4network", |bounds| address::ipv4_network().automaton(bounds)),
     KnownFormat::new("ipv6", |bounds| address::ipv6().automaton(bounds)),
     KnownFormat::new("ipv6interface", |bounds| address::ipv6_interface().automaton(bounds)),
-    KnownFormat::new("ipv6network", |bounds| address::ipv6_network().automaton(bounds)),
+    KnownFormat::new("ipv6network", |bounds| address::ipv6_network(bounds)?.automaton(bounds)),
     KnownFormat::new("ipvanyaddress", |bounds| {
         choice(&[&address::ipv4(), &address::ipv6()]).automaton(bounds)
     }),
@@ -97,7 +97,7 @@ static KNOWN: [KnownFormat; 36] = [
         choice(&[&address::ipv4_interface(), &address::ipv6_interface()]).automaton(bounds)
     }),
     KnownFormat::new("ipvanynetwork", |bounds| {
-        choice(&[&address::ipv4_network(), &address::ipv6_network()]).automaton(bounds)
+        choice(&[&address::ipv4_network(), &address::ipv6_network(bounds)?]).automaton(bounds)
     }),
     KnownFormat::new("iri", |bounds| reference::iri().automaton(bounds)),
     KnownFormat::new("iri-reference", |bounds| reference::iri_reference().automaton(bounds)),

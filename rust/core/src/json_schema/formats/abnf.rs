@@ -56,7 +56,7 @@ impl AbnfRule {
 
     /// Adds what reads a text of the rule from `from` on to `to`. No edge leads back to `from` or
     /// on from `to`, so parts may share them.
-    fn add_to(&self, nfa: &mut ScalarNfa, from: u32, to: u32) {
+    pub(super) fn add_to(&self, nfa: &mut ScalarNfa, from: u32, to: u32) {
         match self {
             AbnfRule::Class(set) => nfa.add_edge(from, set, to),
             AbnfRule::Text(text) => {

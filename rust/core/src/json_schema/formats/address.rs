@@ -5,6 +5,9 @@ use super::abnf::{
     AbnfPart, AbnfRule, any_of, choice, class, digit, exactly, hex_digit, one_of, optional,
     repeated, sequence,
 };
+use crate::error::Result;
+use crate::grammar::CharSet;
+use crate::regular::{Bounds, Dfa, ScalarNfa};
 
 /// `IPv4address`: four numbers to 255, without zeros before them.
 pub(super) fn ipv4() -> AbnfRule {
@@ -85,34 +88,30 @@ pub(super) fn ipv4_interface() -> AbnfRule {
 
 /// An IPv4 address whose bits behind the prefix are zero; alone it is a network of itself.
 ///
+/// A prefix may have any length from the last bit that is set: the rule says which octet has that bit, so
+/// that few of its alternatives begin alike.
+///
 /// Narrowed: as [`ipv4_interface`].
 pub(super) fn ipv4_network() -> AbnfRule {
-    let octet = |zeros: u32| {
-        let values = (0..256u32).step_by(1 << zeros).map(|value| value.to_string());
+    let octets = |keeps: &dyn Fn(u32) -> bool| {
+        let values = (0..256).filter(|&value| keeps(value)).map(|value| value.to_string());
         any_of(values.map(|value| value.as_str().rule()).collect())
     };
-    let of_length = |length: u32| {
-        let octets = (0..4).map(|place| octet(zeros(length, place, 8)));
-        sequence(&[&joined(octets.collect(), "."), &"/", &prefix(length, length)])
+    let any = octets(&|_| true);
+    // What follows once `read` octets are read and no bit behind those of `length` may be set.
+    let zeros = |read: usize, length: u32| {
+        sequence(&[&".0".repeat(4 - read).as_str(), &"/", &prefix(length, 32)])
     };
-    any_of((0..=32).map(of_length).chain([ipv4()]).collect())
-}
-
-/// Bits of a group that stand behind the prefix.
-fn zeros(length: u32, place: u32, bits: u32) -> u32 {
-    ((place + 1) * bits).saturating_sub(length).min(bits)
-}
-
-/// Parts with a mark between them.
-fn joined(parts: Vec<AbnfRule>, mark: &str) -> AbnfRule {
-    let mut out = Vec::with_capacity(2 * parts.len());
-    for part in parts {
-        if !out.is_empty() {
-            out.push(mark.rule());
-        }
-        out.push(part);
+    let mut rest: Option<AbnfRule> = None;
+    for place in (0..4u32).rev() {
+        let last = (0..8).map(|zero_bits| {
+            let has_last = |value: u32| value > 0 && value.trailing_zeros() == zero_bits;
+            sequence(&[&octets(&has_last), &zeros(place as usize + 1, 8 * place + 8 - zero_bits)])
+        });
+        let earlier = rest.map(|rest| sequence(&[&any, &".", &rest]));
+        rest = Some(any_of(last.chain(earlier).collect()));
     }
-    AbnfRule::Sequence(out.into())
+    any_of(rest.into_iter().chain([sequence(&[&"0", &zeros(1, 0)]), ipv4()]).collect())
 }
 
 /// An IPv6 address, with the length of a prefix or alone.
@@ -126,27 +125,78 @@ pub(super) fn ipv6_interface() -> AbnfRule {
 ///
 /// Narrowed: as [`ipv6_interface`]; and where the prefix has fewer than 128 bits, all eight groups
 /// are written, or `::` stands at the end, and no group is in decimal.
-pub(super) fn ipv6_network() -> AbnfRule {
-    let of_length = |length: u32| {
-        let group = |place: u32| group_with(zeros(length, place, 16));
-        let short =
-            (0..8).map(|groups| sequence(&[&joined((0..groups).map(group).collect(), ":"), &"::"]));
-        let address = any_of(short.chain([joined((0..8).map(group).collect(), ":")]).collect());
-        sequence(&[&address, &"/", &prefix(length, length)])
-    };
+pub(super) fn ipv6_network(bounds: &Bounds<'_>) -> Result<AbnfRule> {
     let whole = sequence(&[&ipv6(), &optional(&"/128")]);
-    any_of((0..128).map(of_length).chain([whole]).collect())
+    Ok(any_of(vec![AbnfRule::Automaton(short_ipv6_networks(bounds)?), whole]))
 }
 
-/// A group of IPv6 whose last bits are zero.
-fn group_with(zeros: u32) -> AbnfRule {
-    let digit = |from_end: u32| match zeros.saturating_sub(4 * from_end).min(4) {
-        0 => hex_digit(),
-        1 => one_of("02468ACEace"),
-        2 => one_of("048Cc"),
-        3 => one_of("08"),
-        _ => one_of("0"),
-    };
-    let of_digits = |count: u32| AbnfRule::Sequence((0..count).rev().map(digit).collect());
-    any_of((1..=4).map(of_digits).collect())
+/// IPv6 networks of fewer than 128 bits. A prefix may have any length from the last bit that is set: behind
+/// the digit with that bit, all others are zero.
+fn short_ipv6_networks(bounds: &Bounds<'_>) -> Result<Dfa> {
+    const GROUPS: usize = 8;
+    const DIGITS: usize = 4;
+    const BITS: usize = 128;
+    let set = |digits: &str| CharSet::new(digits.chars().map(|c| (u32::from(c), u32::from(c))));
+    let mut nfa = ScalarNfa::new();
+    let (start, end) = (nfa.add_state(), nfa.add_state());
+    nfa.add_start(start);
+    nfa.set_final(end);
+    // Behind the slash: a length, or a greater one.
+    let lengths: Vec<u32> = (0..BITS).map(|_| nfa.add_state()).collect();
+    for (length, &state) in lengths.iter().enumerate() {
+        AbnfRule::Text(length.to_string()).add_to(&mut nfa, state, end);
+        if let Some(&longer) = lengths.get(length + 1) {
+            nfa.add_epsilon(state, longer);
+        }
+    }
+    // Behind some groups of which the last bit that is set is the one before `length`.
+    let mut behind = vec![vec![None; BITS]; GROUPS + 1];
+    for groups in (0..=GROUPS).rev() {
+        for length in 0..BITS.min(16 * groups + 1) {
+            let state = if groups == 0 { start } else { nfa.add_state() };
+            behind[groups][length] = Some(state);
+            if groups == GROUPS {
+                nfa.add_edge(state, &set("/"), lengths[length]);
+                continue;
+            }
+            AbnfRule::Text("::/".to_owned()).add_to(&mut nfa, state, lengths[length]);
+            let mut zeros = state;
+            if groups > 0 {
+                zeros = nfa.add_state();
+                nfa.add_edge(state, &set(":"), zeros);
+            }
+            for _ in 0..DIGITS {
+                let next = nfa.add_state();
+                nfa.add_edge(zeros, &set("0"), next);
+                nfa.add_epsilon(next, behind[groups + 1][length].unwrap_or(next));
+                zeros = next;
+            }
+        }
+    }
+    // Groups before the one with that bit, digit by digit.
+    let mut here = start;
+    for group in 0..GROUPS {
+        let next_group = nfa.add_state();
+        for digit in 1..=DIGITS {
+            for (zero_bits, digits) in ["13579BDFbdf", "26AEae", "4Cc", "8"].iter().enumerate() {
+                let mut last = nfa.add_state();
+                nfa.add_edge(here, &set(digits), last);
+                for zeros in 0..=DIGITS - digit {
+                    let length = 16 * group + 16 - 4 * zeros - zero_bits;
+                    if let Some(&Some(state)) = behind[group + 1].get(length) {
+                        nfa.add_epsilon(last, state);
+                    }
+                    let next = nfa.add_state();
+                    nfa.add_edge(last, &set("0"), next);
+                    last = next;
+                }
+            }
+            let next = nfa.add_state();
+            nfa.add_edge(here, &set("0123456789ABCDEFabcdef"), next);
+            nfa.add_edge(next, &set(":"), next_group);
+            here = next;
+        }
+        here = next_group;
+    }
+    Dfa::from_nfa(&nfa, bounds)
 }

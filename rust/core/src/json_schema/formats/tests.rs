@@ -1,6 +1,7 @@
 //! Tests of formats: texts from the standards, and slow validators written by hand.
 
 mod names;
+mod networks;
 mod patterns;
 mod random;
 mod references;
