@@ -277,7 +277,7 @@ class TestBudget:
         assert each.tokens_left == 2
 
     def test_drafts_without_rows_before_them(self, caplog):
-        """A server that masks nothing is told of a text that is cut, once."""
+        """Where no row was masked before the drafts, the log warns once of a text that is cut."""
         each = self.bounded(6)
         for _ in range(2):
             assert each.accept([OPEN] * 4)

@@ -367,9 +367,9 @@ impl Matcher {
         Ok(())
     }
 
-    /// The same where the text stands in no array. Token classes tell what a token does to the stacks. Where
-    /// these stand in no array behind it, nothing that was read forbids a completion, so that one answer
-    /// holds for all tokens that lead there. The other tokens are tried one by one.
+    /// [`Self::narrow_in_time`] for a text that stands in no array. All tokens of a class lead to the same
+    /// stacks. If these are in no array, no item read before matters, so one search answers for all tokens
+    /// that lead to them. The other tokens are tried one by one.
     fn narrow_outside(
         &self,
         family: &mut Family,
