@@ -26,6 +26,8 @@ pub(super) struct Thinned {
     pub(super) unfolder: RwLock<Unfolder>,
     /// Words of a row of them.
     pub(super) words: usize,
+    /// For each class a token of it.
+    pub(super) representatives: Vec<u32>,
 }
 
 impl Endings {
@@ -118,7 +120,8 @@ impl Engine {
             let (trie, count) = (self.trie_of(&classes)?, classes.representatives.len());
             let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes);
             let unfolder = RwLock::new(unfolder.map_err(Error::Vocabulary)?);
-            Ok(Thinned { trie, unfolder, words: words(count) })
+            let representatives = classes.representatives;
+            Ok(Thinned { trie, unfolder, words: words(count), representatives })
         });
         if made.is_err() {
             interrupt.check()?; // without classes the rows are made over all tokens, which is as exact

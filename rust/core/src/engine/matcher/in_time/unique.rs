@@ -170,7 +170,7 @@ impl<'m> Completions<'m> {
         }
         let (mut at, mut out) = (set, Vec::new());
         for left in (0..self.least(family, set)?).rev() {
-            let Some(&(_, unit, after)) = self.ways(family, at, left, FEW)?.first() else { break };
+            let Some((unit, after)) = self.nearest(family, at, left)? else { break };
             out.push(unit);
             at = after;
         }
@@ -179,6 +179,28 @@ impl<'m> Completions<'m> {
         memo.keep_shortest(in_bytes, set, out.clone());
         family.put_memo(memo);
         Ok(out)
+    }
+
+    /// A unit behind which some stacks need no more than `most`, and these stacks. All tokens of a class lead
+    /// to the same stacks, so one of each is enough.
+    fn nearest(
+        &mut self,
+        family: &mut Family,
+        set: SetId,
+        most: u32,
+    ) -> Result<Option<(u32, SetId)>> {
+        let (matcher, interrupt) = (self.matcher, self.interrupt);
+        let thinned = match self.unit {
+            Unit::Tokens => matcher.engine.thinned(interrupt).map_err(|halt| self.halted(halt))?,
+            Unit::Bytes => None,
+        };
+        let Some(thinned) = thinned else {
+            return Ok(self.ways(family, set, most, FEW)?.first().map(|way| (way.1, way.2)));
+        };
+        let mut found = Collect(Vec::new(), FEW);
+        matcher.walk_in_time((&thinned.trie, family), (set, ()), most, &mut found, interrupt)?;
+        let nearest = found.0.into_iter().min();
+        Ok(nearest.map(|(_, class, after)| (thinned.representatives[class as usize], after)))
     }
 
     /// About as many as asked for of the units behind which some stacks need no more than `most`, those with
