@@ -3,6 +3,7 @@
 //! What the rest of a token can be is all that counts while it is read, so equal subtrees of the trie
 //! are one node (Daciuk et al., 2000, for sorted strings).
 
+use super::strings::{Paths, Strings, Suffixes, UNREACHABLE, is_spelled, shared};
 use crate::network::{ClassSet, contains};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
@@ -10,16 +11,6 @@ use rustc_hash::FxHashMap;
 /// A node of a [`Dawg`].
 pub(crate) type NodeId = u32;
 
-/// More than any number of tokens.
-pub(crate) const UNREACHABLE: u32 = u32::MAX / 4;
-
-/// Letters of a string of which the suffixes are spelled, at most: more are taken for strings that no
-/// tokens spell, which keeps more exits than are needed and no wrong one.
-const LONGEST_SPELLED: usize = 256;
-/// Strings of more letters than these are spelled while there are not many suffixes: vocabularies have
-/// long runs of one letter, which share theirs.
-const LONG: usize = 64;
-const MANY_SUFFIXES: usize = 1 << 18;
 /// Nodes for which it is known which others can go on as they can, at most: the table is quadratic. Where
 /// more are reached, none is made for hard strings either.
 const MOST_COMPARED: usize = 2_048;
@@ -65,60 +56,6 @@ impl Nodes<'_> {
     #[inline]
     pub(crate) fn has(self, node: NodeId) -> bool {
         self.0.get(node as usize >> 6).is_some_and(|word| word >> (node & 63) & 1 == 1)
-    }
-}
-
-/// Strings of letters, one behind the other.
-#[derive(Default)]
-pub(super) struct Strings {
-    letters: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl Strings {
-    fn push(&mut self, string: &[u8]) {
-        self.letters.extend_from_slice(string);
-        self.ends.push(self.letters.len());
-    }
-
-    fn get(&self, index: usize) -> &[u8] {
-        &self.letters[self.start(index)..self.ends[index]]
-    }
-
-    /// The strings of a trie, sorted, each once. `class` is that of a node.
-    pub(super) fn of_trie(trie: &Trie, class: impl Fn(u32) -> u8) -> Self {
-        let mut all = Self::default();
-        let mut path: Vec<(u32, u8)> = Vec::new();
-        let mut string = Vec::new();
-        for node in 1..trie.len() as u32 {
-            while path.last().is_some_and(|last| last.0 <= node) {
-                path.pop();
-            }
-            if trie.ids() == Some(node) {
-                continue; // a second root
-            }
-            path.push((trie.end(node), class(node)));
-            if !trie.numbers(node).is_empty() {
-                string.clear();
-                string.extend(path.iter().map(|step| step.1));
-                all.push(&string);
-            }
-        }
-        let mut order: Vec<u32> = (0..all.ends.len() as u32).collect();
-        order.sort_unstable_by(|&a, &b| all.get(a as usize).cmp(all.get(b as usize)));
-        order.dedup_by(|a, b| all.get(*a as usize) == all.get(*b as usize));
-        let mut sorted = Self::default();
-        order.into_iter().for_each(|index| sorted.push(all.get(index as usize)));
-        sorted
-    }
-
-    /// Where the letters of a string begin.
-    fn start(&self, index: usize) -> usize {
-        index.checked_sub(1).map_or(0, |before| self.ends[before])
-    }
-
-    fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.ends.len()).map(|index| self.get(index))
     }
 }
 
@@ -229,11 +166,6 @@ impl Making {
             }
         }
     }
-}
-
-/// How many letters two strings share.
-fn shared(before: &[u8], string: &[u8]) -> usize {
-    before.iter().zip(string).take_while(|(a, b)| a == b).count()
 }
 
 impl Dawg {
@@ -508,102 +440,5 @@ impl Dawg {
             needs.extend_from_slice(&needed[..string.len()]);
         }
         needs
-    }
-}
-
-/// Whether it is found out what the suffixes of a string need.
-fn is_spelled(string: &[u8], escape: Option<u8>) -> bool {
-    string.len() <= LONGEST_SPELLED && string.first().copied() != escape
-}
-
-/// Where the suffixes of a string lead, letter by letter. Of strings that come sorted most is known from
-/// the string before.
-#[derive(Default)]
-struct Paths {
-    string: Vec<u8>,
-    /// The nodes on the way, by the first letter of the suffix.
-    of: Vec<Vec<u32>>,
-}
-
-impl Paths {
-    /// Turns to the next string; a way ends where no letter leads on.
-    fn turn_to(&mut self, string: &[u8], mut step: impl FnMut((u32, u8)) -> Option<u32>) {
-        let shared = self.string.iter().zip(string).take_while(|(a, b)| a == b).count();
-        self.string.clear();
-        self.string.extend_from_slice(string);
-        self.of.resize_with(string.len().max(self.of.len()), Vec::new);
-        for (from, path) in self.of.iter_mut().enumerate().skip(1) {
-            path.truncate(shared.saturating_sub(from));
-            let rest = string.get(from + path.len()..).unwrap_or_default();
-            for &letter in rest {
-                let before = path.last().copied().unwrap_or(0);
-                let Some(next) = step((before, letter)) else { break };
-                path.push(next);
-            }
-        }
-    }
-}
-
-/// The suffixes of strings, and which prefixes of them are tokens.
-struct Suffixes {
-    next: FxHashMap<(u32, u8), u32>,
-    is_token: Vec<bool>,
-}
-
-impl Suffixes {
-    fn new(
-        strings: &Strings,
-        whole: &Trie,
-        class: &impl Fn(&Trie, u32) -> u8,
-        escape: Option<u8>,
-    ) -> Self {
-        let mut out = Self { next: FxHashMap::default(), is_token: vec![false] };
-        let Self { next, is_token } = &mut out;
-        let mut paths = Paths::default();
-        for string in strings.iter().filter(|string| is_spelled(string, escape)) {
-            if string.len() > LONG && is_token.len() > MANY_SUFFIXES {
-                continue;
-            }
-            paths.turn_to(string, |at| {
-                let fresh = is_token.len() as u32;
-                let node = *next.entry(at).or_insert(fresh);
-                if node == fresh {
-                    is_token.push(false);
-                }
-                Some(node)
-            });
-        }
-        out.mark(whole, class);
-        out
-    }
-
-    /// Marks what is a token of the whole vocabulary.
-    fn mark(&mut self, whole: &Trie, class: &impl Fn(&Trie, u32) -> u8) {
-        let mut path = vec![(whole.end(0), 0)];
-        let mut node = 1;
-        while node < whole.end(0) {
-            while path[path.len() - 1].0 <= node {
-                path.pop();
-            }
-            let before = path[path.len() - 1].1;
-            let Some(&here) = self.next.get(&(before, class(whole, node))) else {
-                node = whole.end(node);
-                continue;
-            };
-            if !whole.numbers(node).is_empty() {
-                self.is_token[here as usize] = true;
-            }
-            path.push((whole.end(node), here));
-            node += 1;
-        }
-    }
-
-    /// The fewest tokens of a string that leads along some nodes, given those of what is left after each
-    /// letter.
-    fn fewest(&self, path: &[u32], needed: &[u32]) -> u32 {
-        let ends = path.iter().zip(&needed[1..]);
-        let fewest =
-            ends.filter(|(node, _)| self.is_token[**node as usize]).map(|(_, left)| left + 1);
-        fewest.min().unwrap_or(UNREACHABLE).min(UNREACHABLE)
     }
 }

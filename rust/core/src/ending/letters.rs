@@ -5,7 +5,7 @@
 //! an automaton take different letters, so for such a state only a lower and an upper bound are known
 //! ([`Bound`]).
 
-use super::dawg::UNREACHABLE;
+use super::strings::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network};
 use crate::vocabulary::Trie;

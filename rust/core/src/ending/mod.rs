@@ -2,7 +2,9 @@
 //!
 //! Design: docs/design/ending-in-time.md.
 //!
-//! - `dawg`: token strings as a minimal acyclic automaton over byte classes.
+//! - `strings`: token strings, and how many tokens their rests need; `dawg`: they as a minimal acyclic
+//!   automaton over byte classes.
+//! - `follow`: what can be read behind each rule.
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation.
 //! - `walk`: what a state leads to by letters alone, within one token.
 //! - `letters`: the same in letters, which bounds it without any table.
@@ -11,13 +13,16 @@
 //! sets of stacks of one family of texts.
 
 mod dawg;
+mod follow;
 mod letters;
 mod rows;
+mod strings;
 #[cfg(test)]
 mod tests;
 mod walk;
 
-pub(crate) use dawg::{Dawg, NodeId, UNREACHABLE};
+pub(crate) use dawg::{Dawg, NodeId};
+pub(crate) use strings::UNREACHABLE;
 
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::network::{BOTTOM, Network, contains, members};

@@ -27,10 +27,12 @@
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
-use super::dawg::{Dawg, NodeId, UNREACHABLE};
+use super::dawg::{Dawg, NodeId};
+use super::follow::follow;
+use super::strings::UNREACHABLE;
 use super::walk::Walk;
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, add_all, meet};
+use crate::network::{ClassSet, Network, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -494,43 +496,4 @@ fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
         true => exit.tokens <= clean,
         false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),
     }
-}
-
-/// For each rule the classes that can be read next where it is complete.
-fn follow(network: &Network, meter: &mut Meter) -> Result<Vec<ClassSet>, Halt> {
-    let mut follow: Vec<ClassSet> = vec![[0; 4]; network.num_rules()];
-    let mut passed: Vec<Vec<u32>> = vec![Vec::new(); network.num_rules()];
-    let mut note = |rule: u32, called: u32, first: &ClassSet, is_final: bool| {
-        // Charts read the rule as it was written.
-        for called in [called, network.as_written(called)] {
-            add_all(&mut follow[called as usize], first);
-            if is_final && passed[rule as usize].last() != Some(&called) {
-                passed[rule as usize].push(called);
-            }
-        }
-    };
-    for state in 0..network.len() as u32 {
-        meter.spend(1 + network.calls(state).len() as u64 / 8)?;
-        for call in network.calls(state).iter() {
-            let (rule, called) = (network.rule_of(state), network.rule_of(call.start));
-            note(rule, called, network.first(call.to), network.is_final(call.to));
-        }
-    }
-    for (rule, body) in network.repetitions() {
-        // Another pass may follow, and so may what follows the repetition.
-        note(rule, network.rule_of(body), network.first(body), true);
-    }
-    let mut work: Vec<u32> = (0..network.num_rules() as u32).collect();
-    while let Some(rule) = work.pop() {
-        let own = follow[rule as usize];
-        meter.spend(1 + passed[rule as usize].len() as u64 / 8)?;
-        for &called in &passed[rule as usize] {
-            let known = &mut follow[called as usize];
-            if own.iter().zip(&*known).any(|(own, known)| own & !known != 0) {
-                add_all(known, &own);
-                work.push(called);
-            }
-        }
-    }
-    Ok(follow)
 }

@@ -1,15 +1,13 @@
-//! The network: each rule one automaton over byte classes and calls (a recursive transition
-//! network).
+//! The network: each rule one automaton over byte classes and calls (a recursive transition network).
 //!
-//! Design: docs/design/network.md; docs/design/counting.md has states that count and states that
-//! are sets, docs/design/parts.md has parts and identities.
+//! Design: docs/design/network.md. docs/design/counting.md has states that count or are sets, docs/design/parts.md
+//! has parts and identities.
 //!
 //! Invariants of a finished [`Network`]:
 //! - completing a call takes at least one byte (the empty string was folded into the callers);
-//! - no rule can call itself before it has read a byte, so what a state can read first is found
-//!   by a walk without cycles (for charts there are rules as they were written too, which nobody
-//!   calls: [`Network::as_written`]); but for networks without loops, which charts alone can read
-//!   ([`Network::is_for_charts`]);
+//! - no rule can call itself before it has read a byte, so what a state can read first is found by a walk without
+//!   cycles (for charts there are rules as they were written too, which nobody calls: [`Network::as_written`]); but
+//!   for networks without loops, which charts alone can read ([`Network::is_for_charts`]);
 //! - a state without edges that is final is an *end*: a call that returns to one pushes nothing;
 //! - with pruning, every state lies on a path from the start to a final state through productive
 //!   calls; without, states are kept from which nothing can be completed, as XGrammar keeps them.

@@ -7,12 +7,14 @@
 //! comparison: [`Hint`](super::hint::Hint) says what the stacks of a text needed at most when they were last looked at, and
 //! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
 //! and each entry is asked for the fewest tokens that end the text after it. Of arrays whose items are unique
-//! the stacks give a bound alone: [`unique`]. [`walk`] walks the trie.
+//! the stacks give a bound alone: [`unique`], for which [`visits`] collects
+//! tokens. [`walk`] walks the trie.
 //!
 //! With `prefer_end` the last tokens of a budget may not take the text further from its end: then the budget
 //! is at most one token more than the text needs where it stands.
 
 mod unique;
+mod visits;
 mod walk;
 
 use crate::budget::{Interrupt, Meter};
