@@ -17,7 +17,8 @@ back (assisted generation). It is not made for methods that ask for scores of ro
 generated in (contrastive search).
 
 What stands in ``input_ids`` at the first call is prompt, left padding included; a grammar sees
-only what is generated after it.
+only what is generated after it. :func:`processor` compares the tokens at which the model stops with
+those that end a text, and warns or raises where they differ.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The files beside a tokenizer file: stop tokens, added tokens, the model's vocabulary size."""
+"""The files beside a tokenizer file: stop tokens, added tokens, the model's vocabulary size.
+
+Which of them counts where they differ, says ``resolve``.
+"""
 
 from __future__ import annotations
 

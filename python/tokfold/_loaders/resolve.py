@@ -1,4 +1,4 @@
-"""From what files and callers say to one size and one set of stop tokens."""
+"""From what files and callers say to one size and one set of stop tokens: which of them counts."""
 
 from __future__ import annotations
 

@@ -11,7 +11,8 @@ your own call it before the server's arguments are made::
 
 See ``docs/serving.md``. Made for SGLang 0.5.23.
 
-- ``backend``: the classes that SGLang calls, which check and compile its requests
+- ``backend``: the classes that SGLang calls, which check and compile its requests;
+  ``with_reasoning`` there leaves the text before the end of the reasoning free
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-//! How one column follows another.
+//! How one column follows another: the byte is read by all items of a column, and rules that are complete go on where
+//! they were called (completion).
 
 use super::bits::{Bits, WordMarks, members};
 use super::column::Columns;

@@ -1,4 +1,5 @@
-//! Dialects of JSON Schema, and the keywords of each.
+//! Dialects of JSON Schema, and the keywords of each. `resolve/load.rs` says which one a document is written in, also
+//! where its `$schema` is unknown.
 
 use rustc_hash::FxHashMap;
 use std::sync::OnceLock;

@@ -1,7 +1,7 @@
 //! What can be told of expressions without automata: nullable, productive, used by the root.
 //!
 //! Each is one linear pass: an expression is looked at again only when a child has changed, by
-//! counting the children that are still missing.
+//! counting the children that are still missing. `rules` leaves out what is not productive.
 
 use super::lookahead::Places;
 use crate::budget::{Budget, Ticks};

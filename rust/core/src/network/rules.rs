@@ -1,4 +1,5 @@
-//! From a grammar to the automata of its rules: lowered, without left recursion, simplified.
+//! From a grammar to the automata of its rules: lowered, without left recursion, simplified. Rules that no text
+//! completes are left out here, and a grammar without any text is refused: `empty_language`.
 
 use super::counters::Counter;
 use super::shapes::Shapes;

@@ -1,4 +1,4 @@
-//! What is done with many matchers in one call, in threads.
+//! What is done with many matchers in one call, in threads; a row or a matcher that is asked for twice is refused.
 
 use super::matcher::Matcher;
 use super::rows::{mask_words, no_row, with_rows};

@@ -3,7 +3,7 @@
 //! What a state does with the trie depends on the state alone, so it is kept under the state's
 //! [`Identity`]: a JSON string is looked at once, whatever the schemas around it. Bounded; what
 //! was not used for longest goes first. Entries can be written out and read back by another
-//! process.
+//! process, which refuses damaged bytes.
 
 use crate::error::{Error, Result};
 use crate::network::Identity;

@@ -1,4 +1,4 @@
-//! Documents, and the languages that they are written in.
+//! Documents, and the dialects that they are written in: what `$schema` says, and what an unknown one means.
 
 use super::lookup::Missing;
 use super::{NoteLevel, ResourceId, Schemas};
