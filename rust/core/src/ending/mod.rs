@@ -5,23 +5,28 @@
 //! - `strings`: token strings, and how many tokens their rests need; `dawg`: they as a minimal acyclic
 //!   automaton over byte classes.
 //! - `follow`: what can be read behind each rule.
-//! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation.
-//! - `walk`: what a state leads to by letters alone, within one token.
+//! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
+//!   leave one, and which can matter.
+//! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
+//!   rule.
 //! - `letters`: the same in letters, which bounds it without any table.
 //!
 //! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
 //! sets of stacks of one family of texts.
 
 mod dawg;
+mod exits;
 mod follow;
 mod letters;
 mod rows;
 mod strings;
+mod tails;
 #[cfg(test)]
 mod tests;
 mod walk;
 
 pub(crate) use dawg::{Dawg, NodeId};
+pub(crate) use exits::Way;
 pub(crate) use strings::UNREACHABLE;
 
 use crate::budget::{Halt, Interrupt, Meter};
@@ -181,6 +186,9 @@ impl Ending {
     }
 }
 
+/// The ways out of sets of stacks above an unknown rest, with a token read as far as a node.
+pub(crate) type KnownExits = FxHashMap<(SetId, NodeId), Arc<[Way]>>;
+
 /// The rows, in the hands of one thread.
 pub(crate) struct Asking<'e> {
     dawg: &'e Dawg,
@@ -201,6 +209,78 @@ impl Asking<'_> {
         meter: &mut Meter,
     ) -> Result<u32, Halt> {
         self.fewest_from(stacks, memo, (set, self.dawg.root()), meter)
+    }
+
+    /// The same for stacks beneath what was popped with a token read as far as a node: a state of which
+    /// they stand beneath, where there is one.
+    ///
+    /// # Errors
+    /// Those of [`Self::fewest`].
+    pub(crate) fn fewest_beneath(
+        &mut self,
+        stacks: Stacks<'_>,
+        memo: &mut Memo,
+        (state, set, node): (Option<u32>, SetId, NodeId),
+        meter: &mut Meter,
+    ) -> Result<u32, Halt> {
+        let Some(state) = state else {
+            return self.fewest_from(stacks, memo, (set, node), meter);
+        };
+        let mut best = UNREACHABLE;
+        let exits = self.rows.exits(stacks.network.unguarded(state), node, meter)?.to_vec();
+        for exit in exits {
+            let beneath = self.fewest_from(stacks, memo, (set, exit.node), meter)?;
+            best = best.min(beneath.saturating_add(exit.tokens));
+        }
+        Ok(best)
+    }
+
+    /// How the stacks of a set that stand above an unknown rest can be left at the end of a token: nodes at
+    /// which the rest is reached, with the fewest tokens finished until then. Only what can matter, whatever
+    /// the rest is.
+    ///
+    /// # Errors
+    /// Those of [`Self::fewest`].
+    pub(crate) fn exits_above(
+        &mut self,
+        Stacks { network, sets }: Stacks<'_>,
+        known: &mut KnownExits,
+        set: SetId,
+        meter: &mut Meter,
+    ) -> Result<Arc<[Way]>, Halt> {
+        let asked = (set, self.dawg.root());
+        let mut work = vec![asked];
+        while let Some(&(set, node)) = work.last() {
+            if known.contains_key(&(set, node)) {
+                work.pop();
+                continue;
+            }
+            meter.spend(1)?;
+            let waiting = work.len();
+            let mut ways: Vec<Way> = Vec::new();
+            let mut go_on = |tokens: u32, rest: (SetId, NodeId)| match known.get(&rest) {
+                Some(rest) => ways.extend(rest.iter().map(|way| (way.0, way.1 + tokens))),
+                None => work.push(rest),
+            };
+            if let Some((left, right)) = sets.halves(set) {
+                go_on(0, (left, node));
+                go_on(0, (right, node));
+            } else {
+                for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
+                    for exit in self.rows.exits(network.unguarded(top), node, meter)? {
+                        go_on(exit.tokens, (beneath, exit.node));
+                    }
+                }
+                let is_left = sets.has_rest(set);
+                ways.extend(is_left.then_some((node, 0)));
+            }
+            meter.spend(ways.len() as u64 / 4)?;
+            if work.len() == waiting {
+                work.pop();
+                known.insert((set, node), exits::cheapest(self.dawg, ways).into());
+            }
+        }
+        Ok(known.get(&asked).cloned().unwrap_or_default())
     }
 
     fn fewest_from(

@@ -28,8 +28,10 @@
 //! rule has left, and is looked at itself only where some read more.
 
 use super::dawg::{Dawg, NodeId};
+use super::exits::{Exit, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
+use super::tails::Tails;
 use super::walk::Walk;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
@@ -40,17 +42,6 @@ type PairId = u32;
 
 /// A frame that takes more tokens than this to leave is taken for one that cannot be left.
 const MOST_TOKENS: u32 = 1 << 24;
-
-/// One way to leave a frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Exit {
-    /// How far the token under way was read then.
-    pub(super) node: NodeId,
-    /// The tokens finished.
-    pub(super) tokens: u32,
-    /// The bytes read, where the network counts.
-    bytes: u32,
-}
 
 /// Who takes over the exits of a pair, with the tokens finished and the bytes read before.
 #[derive(Clone, Copy)]
@@ -110,6 +101,7 @@ pub(super) struct Rows {
     /// Exits passed on so far.
     relaxations: u64,
     walk: Walk,
+    tails: Arc<Tails>,
     bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -122,6 +114,7 @@ impl Rows {
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let follow = follow(&network, meter)?;
+        let tails = Arc::new(Tails::of_network(&network, meter)?);
         Ok(Self {
             counts_bytes: network.has_counters(),
             network,
@@ -135,7 +128,8 @@ impl Rows {
             lowest: 0,
             bounded: Vec::new(),
             relaxations: 0,
-            walk: Walk::default(),
+            walk: Walk::new(tails.clone()),
+            tails,
             bytes: 0,
             most_bytes: usize::MAX,
         })
@@ -143,7 +137,10 @@ impl Rows {
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes + self.walk.bytes() + self.follow.len() * size_of::<ClassSet>()
+        self.bytes
+            + self.walk.bytes()
+            + self.tails.bytes()
+            + self.follow.len() * size_of::<ClassSet>()
     }
 
     /// The exits of a frame with a token read as far as a node.
@@ -176,6 +173,7 @@ impl Rows {
     }
 
     fn pair(&mut self, state: u32, node: NodeId) -> PairId {
+        let state = self.tails.of(state);
         if let Some(&known) = self.numbers.get(&(state, node)) {
             return known;
         }
@@ -478,22 +476,5 @@ impl Rows {
             self.relaxations += 1;
             self.go_on(caller, exit);
         }
-    }
-}
-
-/// What of an exit can matter beside one between two tokens that costs so many.
-fn needed(dawg: &Dawg, exit: Exit, clean: u32) -> Option<Exit> {
-    if exit.node == dawg.root() {
-        return (exit.tokens <= clean).then_some(exit);
-    }
-    let node = dawg.harder(exit.node, (exit.tokens + 1).saturating_sub(clean))?;
-    Some(Exit { node, ..exit })
-}
-
-/// Whether an exit can matter beside one between two tokens that costs so many.
-fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
-    match exit.node == dawg.root() {
-        true => exit.tokens <= clean,
-        false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),
     }
 }

@@ -1,9 +1,11 @@
 //! What a state leads to by letters alone, within one token.
 
 use super::dawg::{Dawg, NodeId};
+use super::tails::Tails;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, insert, meet};
 use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A walk goes into rules of at most so many states.
 const FEW_STATES: usize = 64;
@@ -15,11 +17,13 @@ const NO_RETURN: u32 = u32::MAX;
 /// What one state leads to by letters alone, with a token read as far as a node: each place with the
 /// fewest bytes read before.
 ///
-/// A walk goes into rules that are called where these are finite and call no others, as characters are
-/// that a repetition counts. States of automata are many, and from each a text may read most tokens: the
+/// A walk goes on in rules that tail calls enter where these make tail calls alone: printed automata are many rules.
+/// It goes into other rules that are called where these are finite and call no others, as characters are that a
+/// repetition counts. States of automata are many, and from each a text may read most tokens: the
 /// nodes that a walk reaches in one state, after as many letters, are taken together.
 #[derive(Default)]
 pub(super) struct Walk {
+    tails: Arc<Tails>,
     /// Nodes at which the rule is complete.
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
@@ -111,6 +115,10 @@ impl Groups {
 }
 
 impl Walk {
+    pub(super) fn new(tails: Arc<Tails>) -> Self {
+        Self { tails, ..Self::default() }
+    }
+
     /// Bytes held for good.
     pub(super) fn bytes(&self) -> usize {
         self.bytes_held + self.marks.capacity() * 4
@@ -228,7 +236,7 @@ impl Walk {
         let calls = network.calls(state);
         for call in calls.iter() {
             let first = network.first(call.start);
-            if self.enters(call.start, network) {
+            if self.tails.goes_on(network, call) || self.enters(call.start, network) {
                 continue;
             }
             if bytes > 0 {
@@ -243,7 +251,7 @@ impl Walk {
             !calls
         });
         for call in calls.iter() {
-            if self.enters(call.start, network) {
+            if !self.tails.goes_on(network, call) && self.enters(call.start, network) {
                 self.step(call.start, |to| (to, call.to), nodes, (network, dawg));
             }
         }
@@ -258,7 +266,7 @@ impl Walk {
         (network, dawg): (&Network, &Dawg),
     ) {
         let steps = self.steps.entry(state).or_insert_with(|| {
-            let steps = steps(network, state);
+            let steps = steps(network, state, &self.tails);
             self.bytes_held += 32 + std::mem::size_of_val(&*steps);
             steps
         });
@@ -285,10 +293,13 @@ impl Walk {
     }
 }
 
-/// Where letters lead from a state.
-fn steps(network: &Network, state: u32) -> Steps {
-    let mut edges: Vec<(u32, u8)> = network.edges(state).map(|(class, to)| (to, class)).collect();
+/// Where letters lead from a state, by way of tail calls too.
+fn steps(network: &Network, state: u32, tails: &Tails) -> Steps {
+    let starts = tails.starts(network, state).into_iter();
+    let edges = starts.flat_map(|start| network.edges(start));
+    let mut edges: Vec<(u32, u8)> = edges.map(|(class, to)| (to, class)).collect();
     edges.sort_unstable();
+    edges.dedup();
     let by_target = edges.chunk_by(|a, b| a.0 == b.0);
     let step = |edges: &[(u32, u8)]| {
         let mut classes: ClassSet = [0; 4];

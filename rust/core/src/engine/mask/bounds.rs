@@ -74,7 +74,7 @@ impl Walker {
         let mut open = Vec::new();
         let mut cost = 0;
         let network = self.network.clone();
-        let answer = |question, pending, after| {
+        let answer = |question, pending, after, _| {
             self.count_visit(&mut walk)?;
             let answer = match self.answer_within(question, pending, adjacency, &mut walk)? {
                 BoundedAnswer::Answer(answer) => answer,

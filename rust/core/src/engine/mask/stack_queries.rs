@@ -9,6 +9,15 @@ use crate::stacks::{Entry, REST, SetId, StackSets};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashSet;
 
+/// What stands beneath the frames of a question.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Beneath {
+    /// The state of the same rule that a call returned to.
+    pub(in crate::engine) frame: Option<u32>,
+    /// The stacks beneath that.
+    pub(in crate::engine) set: SetId,
+}
+
 /// A place on the way.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum StackPlace {
@@ -45,7 +54,7 @@ impl View<'_> {
     ) -> Result<(), E> {
         match self {
             View::Stacks(network, sets, set) => {
-                let answer = |question, pending, _| answer(question, pending);
+                let answer = |question, pending, _, _| answer(question, pending);
                 PlaceQueue::new(network, sets, set, trie, room).walk(answer)
             }
             View::Chart(tables, columns) => {
@@ -55,13 +64,14 @@ impl View<'_> {
     }
 }
 
-/// Asks every question on the way down from a set of stacks, telling what goes on after it.
+/// Asks every question on the way down from a set of stacks, telling what goes on after it and what stands
+/// beneath.
 pub(in crate::engine) fn walk_stacks<E>(
     network: &Network,
     (sets, set): (&StackSets, SetId),
     trie: &Trie,
     room: &mut Room,
-    answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+    answer: impl FnMut(Question, PendingId, After, Beneath) -> Result<PendingId, E>,
 ) -> Result<(), E> {
     PlaceQueue::new(network, sets, set, trie, room).walk(answer)
 }
@@ -107,7 +117,7 @@ impl<'a> PlaceQueue<'a> {
     /// Asks every question on the way; `answer` says where the frames have been popped.
     fn walk<E>(
         mut self,
-        mut answer: impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+        mut answer: impl FnMut(Question, PendingId, After, Beneath) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let mut next = Some((StackPlace::Set(self.first), AT_ROOT));
         while let Some((place, pending)) = next.take().or_else(|| self.room.queue.pop()) {
@@ -135,7 +145,7 @@ impl<'a> PlaceQueue<'a> {
         &mut self,
         (top, beneath): Entry,
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After, Beneath) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         if pending == AT_IDS
             && let Some(escape) = self.escape
@@ -153,7 +163,8 @@ impl<'a> PlaceQueue<'a> {
         let is_set = self.network.as_set(top).is_some();
         if !is_set && (delegated.is_empty() || self.network.has_own(top)) {
             let under = if delegated.is_empty() { ALONE } else { OWN };
-            let popped = answer(Question { frame: top, under }, pending, beneath_top)?;
+            let below = Beneath { frame: None, set: beneath };
+            let popped = answer(Question { frame: top, under }, pending, beneath_top, below)?;
             self.go_on(StackPlace::Set(beneath), popped);
         }
         for &call in delegated {
@@ -168,7 +179,7 @@ impl<'a> PlaceQueue<'a> {
         call: Call,
         (beneath_top, beneath): (After, SetId),
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After, Beneath) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let network = self.network;
         let is_apart = network.counts_narrowly(call.start) || network.as_set(call.to).is_some();
@@ -177,7 +188,9 @@ impl<'a> PlaceQueue<'a> {
                 to: network.stays(call.to).then_some(call.to),
                 rule: beneath_top.rule.filter(|_| network.is_final(call.to)),
             };
-            let popped = answer(Question { frame: call.start, under: ALONE }, pending, after)?;
+            let below = Beneath { frame: Some(call.to), set: beneath };
+            let question = Question { frame: call.start, under: ALONE };
+            let popped = answer(question, pending, after, below)?;
             if network.stays(call.to) {
                 self.go_on(StackPlace::Frame(call.to, beneath), popped);
             }
@@ -188,7 +201,8 @@ impl<'a> PlaceQueue<'a> {
         }
         if network.stays(call.to) {
             let question = Question { frame: call.start, under: call.to };
-            let popped = answer(question, pending, beneath_top)?;
+            let below = Beneath { frame: None, set: beneath };
+            let popped = answer(question, pending, beneath_top, below)?;
             self.go_on(StackPlace::Set(beneath), popped);
         }
         if network.is_final(call.to) {
@@ -205,21 +219,24 @@ impl<'a> PlaceQueue<'a> {
         frame: u32,
         beneath: SetId,
         pending: PendingId,
-        answer: &mut impl FnMut(Question, PendingId, After) -> Result<PendingId, E>,
+        answer: &mut impl FnMut(Question, PendingId, After, Beneath) -> Result<PendingId, E>,
     ) -> Result<(), E> {
         let sets = self.sets;
         let tops = sets.list(beneath);
         let is_set = |top: u32| top != BOTTOM && self.network.as_set(top).is_some();
         if tops.is_empty() || tops.len() > MAX_UNDER || tops.iter().any(|top| is_set(top.0)) {
             let after = After { to: None, rule: Some(self.network.rule_of(frame)) };
-            let popped = answer(Question { frame, under: ALONE }, pending, after)?;
+            let below = Beneath { frame: None, set: beneath };
+            let popped = answer(Question { frame, under: ALONE }, pending, after, below)?;
             self.go_on(StackPlace::Set(beneath), popped);
             return Ok(());
         }
         for &(under, rest) in tops {
             let last = if under == BOTTOM { frame } else { under };
             let after = After { to: None, rule: Some(self.network.rule_of(last)) };
-            let popped = answer(Question { frame, under }, pending, after)?; // BOTTOM is ALONE
+            let set = if under == BOTTOM { REST } else { rest };
+            let below = Beneath { frame: None, set };
+            let popped = answer(Question { frame, under }, pending, after, below)?; // BOTTOM is ALONE
             if under != BOTTOM {
                 self.go_on(StackPlace::Set(rest), popped);
             }

@@ -8,9 +8,11 @@
 //! steps of the stacks. Where a token goes on past the end of that frame, the walk records the node in
 //! [`Found::popped`]; the mask then asks the frame beneath from those nodes on (`answers.rs`, `stack_queries.rs`).
 //!
-//! Files: [`roots`] finds where a walk begins, [`runs`] what is read as a whole, [`repeat_counts`] what a counted
-//! repetition does for all numbers of passes, [`likeness`] questions that have the answer of another.
+//! Files: [`roots`] finds where a walk begins, [`entries`] the stacks behind each entry, [`runs`] what is read as a
+//! whole, [`repeat_counts`] what a counted repetition does for all numbers of passes, [`likeness`] questions that have
+//! the answer of another.
 
+mod entries;
 mod likeness;
 mod repeat_counts;
 mod roots;

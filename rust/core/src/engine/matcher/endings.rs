@@ -1,11 +1,12 @@
 //! What an engine knows of the ends of its texts, made when it is first asked for.
 
+use super::in_time::answers::EndAnswers;
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::{Countdown, Ending, Over};
 use crate::engine::{Engine, PREPARATION};
 use crate::error::Error;
 use crate::mask::{Unfolder, words};
-use crate::network::ClassSet;
+use crate::network::{ClassSet, insert};
 use crate::vocabulary::Trie;
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
@@ -15,6 +16,8 @@ use std::sync::{Arc, OnceLock};
 pub(in crate::engine) struct Endings {
     /// By [`Over`].
     rows: [OnceLock<Arc<Ending>>; 3],
+    /// What masks near the end are put together of, by [`Over`].
+    answers: [OnceLock<EndAnswers>; 3],
     pub(super) countdown: OnceLock<Arc<Countdown>>,
     /// Classes made for ends alone, where there are no others; `None` where there can be none.
     thinned: OnceLock<Option<Thinned>>,
@@ -22,7 +25,7 @@ pub(in crate::engine) struct Endings {
 
 /// Classes of what the stacks of a text say of its end.
 pub(super) struct Thinned {
-    pub(super) trie: Trie,
+    pub(super) trie: Arc<Trie>,
     pub(super) unfolder: RwLock<Unfolder>,
     /// Words of a row of them.
     pub(super) words: usize,
@@ -35,9 +38,11 @@ impl Endings {
     pub(in crate::engine) fn bytes(&self) -> usize {
         let endings = self.rows.iter().filter_map(|ending| ending.get());
         let endings: usize = endings.map(|ending| ending.bytes()).sum();
+        let answers = self.answers.iter().filter_map(|answers| answers.get());
+        let answers: usize = answers.map(EndAnswers::bytes).sum();
         let thinned = self.thinned.get().and_then(Option::as_ref);
         let thinned = thinned.map_or(0, |thinned| thinned.unfolder.read().bytes());
-        endings + thinned + self.countdown.get().map_or(0, |countdown| countdown.bytes())
+        endings + answers + thinned + self.countdown.get().map_or(0, |countdown| countdown.bytes())
     }
 }
 
@@ -75,13 +80,19 @@ impl Engine {
         let whole = &self.plain().trie;
         let trie = match over {
             Over::Classes => self.folded.get().map(|folded| &*folded.walker.trie),
-            Over::Thinned => self.thinned(interrupt)?.map(|thinned| &thinned.trie),
+            Over::Thinned => self.thinned(interrupt)?.map(|thinned| &*thinned.trie),
             Over::All => None,
         };
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
         let made = Ending::new(self.network.clone(), trie.unwrap_or(whole), whole, &mut meter)?;
         Ok(place.get_or_init(|| Arc::new(made)))
+    }
+
+    /// What masks near the end are put together of.
+    pub(super) fn end_answers(&self, trie: &Arc<Trie>, over: Over) -> &EndAnswers {
+        let make = || EndAnswers::new(self.network.clone(), trie.clone());
+        self.endings.answers[over as usize].get_or_init(make)
     }
 
     /// Makes what questions about the end of a text share, ahead of the first one, with the work of a
@@ -117,7 +128,7 @@ impl Engine {
         }
         let Some(fold) = self.fold.get() else { return Ok(None) };
         let made = fold(interrupt).and_then(|classes| {
-            let (trie, count) = (self.trie_of(&classes)?, classes.representatives.len());
+            let (trie, count) = (Arc::new(self.trie_of(&classes)?), classes.representatives.len());
             let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes);
             let unfolder = RwLock::new(unfolder.map_err(Error::Vocabulary)?);
             let representatives = classes.representatives;
@@ -135,7 +146,7 @@ impl Engine {
         over: Over,
         row: &mut [i32],
         interrupt: &Interrupt,
-        make: impl FnOnce(&Trie, &mut [i32]) -> std::result::Result<(), Halt>,
+        make: impl FnOnce(&Arc<Trie>, &mut [i32]) -> std::result::Result<(), Halt>,
     ) -> Result<(), Error> {
         let halted = |halt| self.ending_halted(halt, interrupt);
         let thinned = match over {
@@ -164,17 +175,12 @@ impl Engine {
             return Ok(known);
         }
         let mut single: ClassSet = [0; 4];
-        let vocabulary = &self.vocabulary;
-        let order = vocabulary.order().iter().map(|&id| vocabulary.bytes(id));
-        for bytes in order.filter(|bytes| bytes.len() == 1) {
-            let class = self.class(bytes[0]);
-            single[class as usize >> 6] |= 1 << (class & 63);
-        }
+        self.single_bytes().for_each(|byte| insert(&mut single, self.class(byte)));
         // Tokens of one class do the same: what a representative raises all of them raise.
         let thinned = || self.endings.thinned.get().and_then(Option::as_ref);
         let trie = match self.folded.get() {
             Some(folded) => &folded.walker.trie,
-            None => thinned().map_or(&*self.plain().trie, |thinned| &thinned.trie),
+            None => thinned().map_or(&self.plain().trie, |thinned| &thinned.trie),
         };
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
@@ -187,14 +193,19 @@ impl Engine {
         Ok(self.endings.countdown.get_or_init(|| Arc::new(made)))
     }
 
+    /// The bytes that are tokens of their own.
+    fn single_bytes(&self) -> impl Iterator<Item = u8> + '_ {
+        let trie = &self.plain().trie;
+        let child = |&node: &u32| Some(trie.end(node)).filter(|&next| next < trie.end(0));
+        let children = std::iter::successors((trie.end(0) > 1).then_some(1), child);
+        children.filter(|&node| !trie.numbers(node).is_empty()).map(|node| trie.byte(node))
+    }
+
     /// Whether each printable letter of ASCII is a token of its own.
     fn spells_plain_letters(&self) -> bool {
-        let vocabulary = &self.vocabulary;
-        let bytes = vocabulary.order().iter().map(|&id| vocabulary.bytes(id));
         let mut missing = (0x20..0x7f).fold(0u128, |all, byte: u8| all | 1 << byte);
-        bytes.filter(|bytes| bytes.len() == 1 && bytes[0] < 0x80).for_each(|bytes| {
-            missing &= !(1 << bytes[0]);
-        });
+        let printable = self.single_bytes().filter(|&byte| byte < 0x80);
+        printable.for_each(|byte| missing &= !(1 << byte));
         missing == 0
     }
 

@@ -5,14 +5,19 @@
 //! With `k` tokens left, the stop token counted, a token is allowed exactly when the text can be
 //! completed after it with `k - 1`. While the budget is far that forbids nothing, and a mask pays one
 //! comparison: [`Hint`](super::hint::Hint) says what the stacks of a text needed at most when they were last looked at, and
-//! one token adds a bounded number to that. Near the end the trie is walked with the stacks of the text,
-//! and each entry is asked for the fewest tokens that end the text after it. Of arrays whose items are unique
-//! the stacks give a bound alone: [`unique`], for which [`visits`] collects
-//! tokens. [`walk`] walks the trie.
+//! one token adds a bounded number to that. Files:
+//!
+//! - [`answers`]: masks near the end, put together of answers that all texts share;
+//! - [`walk`]: the same by a walk of the trie with the stacks of the text, where answers take too much;
+//! - [`unique`]: arrays whose items are unique, of which the stacks give a bound alone; [`visits`] collects their
+//!   tokens.
 //!
 //! With `prefer_end` the last tokens of a budget may not take the text further from its end: then the budget
 //! is at most one token more than the text needs where it stands.
 
+pub(super) mod answers;
+#[cfg(test)]
+mod tests;
 mod unique;
 mod visits;
 mod walk;
@@ -378,7 +383,7 @@ impl Matcher {
                         .into(),
                 ));
             }
-            let trie = (&*folded.walker.trie, Over::Classes);
+            let trie = (&folded.walker.trie, Over::Classes);
             self.engine.entries_in_time(trie, family, set, most, interrupt, row).map_err(halted)
         })
     }

@@ -1,5 +1,6 @@
 //! A walk over a trie along the stacks of a text, with what each entry leaves to be done.
 
+use super::answers::without_answers;
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::{Over, Stacks, class_of};
 use crate::engine::Engine;
@@ -7,6 +8,7 @@ use crate::engine::history::Family;
 use crate::engine::mask::memo::set_bits;
 use crate::stacks::{NONE, SetId, Stepper};
 use crate::vocabulary::Trie;
+use std::sync::Arc;
 
 /// Trie nodes between two looks at the interrupt, less one.
 const CHECK_MASK: u32 = 255;
@@ -28,7 +30,7 @@ pub(super) trait VisitInTime {
 }
 
 /// Sets the bits of the entries.
-struct EntryBits<'b>(&'b mut [i32]);
+pub(super) struct EntryBits<'b>(pub(super) &'b mut [i32]);
 
 impl VisitInTime for EntryBits<'_> {
     type Place = ();
@@ -49,7 +51,7 @@ impl Engine {
     /// Writes which entries of a trie leave the text to be ended with `most` more tokens.
     pub(super) fn entries_in_time(
         &self,
-        over: (&Trie, Over),
+        (trie, over): (&Arc<Trie>, Over),
         family: &mut Family,
         set: SetId,
         most: u32,
@@ -57,7 +59,17 @@ impl Engine {
         bits: &mut [i32],
     ) -> std::result::Result<(), Halt> {
         bits.fill(0);
-        self.visit_in_time(over, family, (set, ()), most, &mut EntryBits(bits), interrupt)
+        // Of states that are sets, and of those that count tokens, it matters where a token began.
+        if !family.counts_tokens && !family.network().has_sets() {
+            let answered = self.answers_in_time((trie, over), family, (set, most), interrupt, bits);
+            match answered {
+                Ok(()) => return Ok(()),
+                Err(stop) => without_answers(stop)?,
+            }
+            bits.fill(0);
+        }
+        let visit = &mut EntryBits(bits);
+        self.visit_in_time((trie, over), family, (set, ()), most, visit, interrupt)
     }
 
     /// Visits the entries of a trie behind which the stacks of the text can be completed with `most` more

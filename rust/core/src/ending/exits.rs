@@ -1,0 +1,49 @@
+//! Ways to leave a frame, and which of them can matter beside others (docs/design/ending-in-time.md, "What may be
+//! dropped").
+
+use super::dawg::{Dawg, NodeId};
+use super::strings::UNREACHABLE;
+
+/// A node of the tokens' automaton at which something is left, and the tokens finished until then.
+pub(crate) type Way = (NodeId, u32);
+
+/// One way to leave a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Exit {
+    /// How far the token under way was read then.
+    pub(super) node: NodeId,
+    /// The tokens finished.
+    pub(super) tokens: u32,
+    /// The bytes read, where the network counts.
+    pub(super) bytes: u32,
+}
+
+/// What of an exit can matter beside one between two tokens that costs so many.
+pub(super) fn needed(dawg: &Dawg, exit: Exit, clean: u32) -> Option<Exit> {
+    if exit.node == dawg.root() {
+        return (exit.tokens <= clean).then_some(exit);
+    }
+    let node = dawg.harder(exit.node, (exit.tokens + 1).saturating_sub(clean))?;
+    Some(Exit { node, ..exit })
+}
+
+/// Whether an exit can matter beside one between two tokens that costs so many.
+pub(super) fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
+    match exit.node == dawg.root() {
+        true => exit.tokens <= clean,
+        false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),
+    }
+}
+
+/// Those of some ways out that can matter beside the others, by their nodes.
+pub(super) fn cheapest(dawg: &Dawg, mut ways: Vec<Way>) -> Vec<Way> {
+    let between = ways.iter().filter(|way| way.0 == dawg.root()).map(|way| way.1);
+    let clean = between.min().unwrap_or(UNREACHABLE);
+    ways.retain_mut(|way| {
+        let exit = needed(dawg, Exit { node: way.0, tokens: way.1, bytes: 0 }, clean);
+        exit.inspect(|exit| way.0 = exit.node).is_some()
+    });
+    ways.sort_unstable();
+    ways.dedup_by_key(|way| way.0);
+    ways
+}
