@@ -27,9 +27,9 @@ def test_places_that_contributing_names_exist() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
     table = text.split("## Where is ...?\n")[1].split("\n## ")[0]
     rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
-    assert len(rows) == 42
+    assert len(rows) >= 42
     recipes = text.split("## Recipes\n")[1].split("\n## ")[0]
-    assert recipes.count("\n**") == 10
+    assert recipes.count("\n**") >= 10
     named = re.findall(r"`((?:rust|python|tests|docs|examples)[/\w.-]*/[\w.-]+)`", table + recipes)
     assert [name for name in named if not (ROOT / name).exists()] == []
     assert all(re.search(r"`(rust|python|tests)/", row) for row in rows)
