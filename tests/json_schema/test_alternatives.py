@@ -187,6 +187,79 @@ def test_conditions_that_a_tag_decides_are_any_number() -> None:
         assert f'{{"t": "{last}", "x{last}": 1, "xt0": 1}}' not in language
 
 
+REPEATED: dict[str, Any] = {
+    "a bounded string": ({"type": "string", "maxLength": 4}, ['"x"', '""'], ['"abcde"', "1"]),
+    "a pattern": ({"type": "string", "pattern": "^[a-c]+$"}, ['"ab"'], ['"x"', "[]"]),
+    "a number within bounds": ({"type": "number", "minimum": 3, "maximum": 9}, ["4.5"], ["10"]),
+    "an array": (
+        {"type": "array", "items": {"type": "string", "maxLength": 1}, "maxItems": 2},
+        ["[]", '["x", "y"]'],
+        ['["xx"]', '["x", "y", "z"]', "null"],
+    ),
+    "an object": (
+        {"type": "object", "properties": {"n": {"type": "integer"}, "m": {}}, "required": ["n"]},
+        ['{"n": 1}', '{"n": 1, "m": 2}'],
+        ["{}", '{"n": "x"}'],
+    ),
+}
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("kind", REPEATED)
+def test_a_member_that_alternatives_repeat_is_one_condition(kind: str, closed: bool) -> None:
+    """Tags that may be missing tell nothing apart: each condition would be decided by itself."""
+    member, valid, invalid = REPEATED[kind]
+    alternatives = [
+        {
+            "type": "object",
+            "properties": {
+                "id": {**member, "description": f"The id of method {number}."},
+                "type": {"enum": [f"t{number}"], "default": f"t{number}"},
+                f"own{number}": {"type": "integer"},
+            },
+        }
+        for number in range(30)
+    ]
+    language = Language({"oneOf": alternatives}, additional_properties=not closed)
+    for value in valid:
+        for number in (0, 7, 29):
+            assert f'{{"id": {value}, "type": "t{number}"}}' in language
+            assert f'{{"id": {value}, "type": "t{number}", "own{number}": 1}}' in language
+            # Who says no type is one of all: closing decides nothing.
+            assert f'{{"id": {value}, "own{number}": 1}}' not in language
+            assert f'{{"id": {value}, "own{number}": "x"}}' not in language
+        assert f'{{"id": {value}}}' not in language
+        assert f'{{"id": {value}, "type": "t30"}}' not in language
+    for value in invalid:
+        assert f'{{"id": {value}, "type": "t7"}}' not in language
+        assert f'{{"id": {value}, "own7": 1}}' not in language
+
+
+def test_conditions_that_differ_in_little_are_not_one() -> None:
+    """A name, a place or a reference is no annotation."""
+    item = {"type": "array", "items": {"type": "string", "maxLength": 1}}
+    pairs: list[tuple[Any, Any, str]] = [
+        ({"type": "string", "maxLength": 4}, {"type": "string", "maxLength": 5}, '"abcde"'),
+        (item, {**item, "items": {"type": "string", "maxLength": 2}}, '["xx"]'),
+        ({"properties": {"title": {"type": "null"}}}, {"properties": {}}, '{"title": 1}'),
+        ({"enum": [{"title": 1}]}, {"enum": [{"title": 2}]}, '{"title": 2}'),
+        ({"required": ["title"]}, {"required": []}, "{}"),
+        ({"prefixItems": [{"type": "null"}]}, {"items": {"type": "null"}}, "[null, 1]"),
+    ]
+    for one, other, text in pairs:
+        schema = {
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "anyOf": [
+                {"properties": {"id": one, "a": {"type": "null"}}, "required": ["id", "a"]},
+                {"properties": {"id": other, "b": {"type": "null"}}, "required": ["id", "b"]},
+            ],
+        }
+        validator, language = jsonschema.Draft202012Validator(schema), Language(schema)
+        for names in ("a", "b"):
+            value = f'{{"id": {text}, "{names}": null}}'
+            assert (value in language) is validator.is_valid(json.loads(value)), value
+
+
 def test_products_of_unions_fall_back_to_one_order() -> None:
     """Seven unions of three stand beside each other: no order of one is lost, and it ends."""
     unions = []

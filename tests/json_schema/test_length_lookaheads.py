@@ -86,3 +86,28 @@ def test_lengths_are_counted(head: str) -> None:
         matcher = tokfold.Matcher(compiled)
         data = json.dumps(text).encode()
         assert (matcher.accept_bytes(data) and matcher.is_accepting) == is_valid, len(text)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_long_repetitions_of_a_set_are_lengths(seed: int) -> None:
+    """As automata they have as many states as the length, times those of what stands beside."""
+    random = Random(seed)
+    characters = random.choice(["a", "[ab]", ".", "[^a]", r"[\s\S]"])
+    low, more = random.choice([(0, 256), (3, 300), (260, 0), (257, 5), (270, None)])
+    count = f"{{{low}}}" if more == 0 else f"{{{low},{'' if more is None else low + more}}}"
+    pattern = f"^{characters}{count}$"
+    other = random.choice([None, "b", "^(aa|b)*$", r"^[^\n]*$"])
+    schema = {"type": "string", "pattern": pattern}
+    if other is not None:
+        schema = {"allOf": [schema, {"pattern": other}]}
+    found = language(schema, limits=tokfold.Limits(max_automaton_states=700))
+    most = low + (more or 0)
+    for length in {0, 1, low - 1, low, low + 1, most - 1, most, most + 1, most + 2}:
+        for letters in ("a", "b", "ab", "aab", "c", "a\n"):
+            text = "".join(random.choice(letters) for _ in range(max(length, 0)))
+            expected = all(
+                re.search(part.replace("$", r"\Z"), text)
+                for part in (pattern, other)
+                if part is not None
+            )
+            assert found.accepts(json.dumps(text)) is expected, (schema, text)

@@ -7,9 +7,10 @@
 //! are named (*cells*): a discriminator is then one edge for each of its values, whatever number of
 //! conditions ask for it. What is left is put into disjunctive form.
 //!
-//! Files: `cells`; `ways` (the disjunctive form).
+//! Files: `equal` (conditions that say the same); `cells`; `ways` (the disjunctive form).
 
 mod cells;
+mod equal;
 mod ways;
 
 use super::alternatives::Choice;
@@ -48,6 +49,7 @@ impl Converter<'_> {
             asked.extend(inner);
             asked.sort_unstable();
             asked.dedup();
+            let (formula, asked) = self.with_equal_conditions(formula, asked)?;
             if let Some(cells) = self.cells(&asked)? {
                 restricted = self.by_cell(formula, &asked, &cells)?;
             } else {
@@ -158,11 +160,11 @@ impl Converter<'_> {
         }
         let mut out: ValueWays = Vec::new();
         for decision in 0..1u32 << inner.len() {
-            let mut known: FxHashMap<SchemaId, bool> = FxHashMap::default();
+            let mut known: FxHashMap<SchemaId, FormulaId> = FxHashMap::default();
             let mut conditions = Vec::with_capacity(inner.len());
             for (bit, &schema) in inner.iter().enumerate() {
                 let holds = decision >> bit & 1 == 1;
-                known.insert(schema, holds);
+                known.insert(schema, FormulaId::of(holds));
                 conditions.push((schema, holds));
             }
             let rest = self.substitute(formula, &known)?;
@@ -173,16 +175,16 @@ impl Converter<'_> {
         Ok(out)
     }
 
-    /// The formula where some conditions on the value are decided, in branches too.
+    /// The formula where others stand in the place of some conditions on the value, in branches too.
     fn substitute(
         &mut self,
         formula: FormulaId,
-        known: &FxHashMap<SchemaId, bool>,
+        known: &FxHashMap<SchemaId, FormulaId>,
     ) -> Result<FormulaId> {
         self.derive(formula, &mut |this, number| {
             Ok(match this.atom(number).clone() {
                 Atom::Value(schema) => match known.get(&schema) {
-                    Some(&holds) => FormulaId::of(holds),
+                    Some(&known) => known,
                     None => this.formulas.of_atom(number),
                 },
                 Atom::UnevaluatedProperties(owner, mut branches) => {
@@ -219,7 +221,7 @@ impl Converter<'_> {
                 // either, and there are fewer such formulas.
                 let mut rests = Vec::with_capacity(2);
                 for holds in [true, false] {
-                    let known = [(schema, holds)].into_iter().collect();
+                    let known = [(schema, FormulaId::of(holds))].into_iter().collect();
                     rests.push((holds, self.substitute(formula, &known)?));
                 }
                 if rests[0].1 == rests[1].1 {

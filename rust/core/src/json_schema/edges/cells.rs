@@ -88,7 +88,7 @@ impl Converter<'_> {
             let mut known = FxHashMap::default();
             for &schema in schemas {
                 if let Some(holds) = self.in_cell(schema, cell)? {
-                    known.insert(schema, holds);
+                    known.insert(schema, FormulaId::of(holds));
                 }
             }
             let rest = self.substitute(formula, &known)?;
@@ -96,7 +96,8 @@ impl Converter<'_> {
                 continue;
             }
             let at = *place.entry(rest).or_insert_with(|| {
-                let held = schemas.iter().filter(|schema| known.get(schema) == Some(&true));
+                let held =
+                    schemas.iter().filter(|schema| known.get(schema) == Some(&FormulaId::TRUE));
                 groups.push((rest, Vec::new(), held.copied().collect()));
                 groups.len() - 1
             });

@@ -1,16 +1,19 @@
-//! Lookaheads at the start of a pattern that bound the length of the text, and no more.
+//! What a pattern says of the length of the text alone: by lookaheads at its start, or by one long repetition.
 
 use super::Pattern;
 use super::syntax::{Assertion, PatternNode, PatternNodeId, PatternTree};
 use crate::grammar::CharSet;
 
-/// What lookaheads say of the number of characters of a text: at least so many, at most so many.
+/// A repetition of one set with so many passes is a length beside the set: as an automaton it has as many states.
+const LONG: u32 = 256;
+
+/// What is said of the number of characters of a text: at least so many, at most so many.
 type LengthBounds = (u32, Option<u32>);
 
 impl Pattern {
-    /// The pattern without the lookaheads behind its `^` that bound the length of the text alone, and the
-    /// bounds; `None` where there are none.
+    /// The pattern without what bounds the length of the text alone, and the bounds; `None` where there are none.
     ///
+    /// That is a long repetition which is the whole pattern, as in `^.{0,4096}$`, and lookaheads behind its `^`.
     /// These are `(?=.{m,n}$)`, `(?=.{m,})` and `(?!.{n})`, with any set in place of the dot. They say no
     /// more than a length where the rest of the pattern reads the whole text, from `^` to `$`, in characters
     /// of that set.
@@ -35,10 +38,18 @@ impl Pattern {
                 _ => kept.push(part),
             }
         }
-        if kept.len() == parts.len() {
+        let mut tree = self.tree.clone();
+        if let [start, whole, end] = *kept
+            && let &PatternNode::Repeat { body, min, max } = self.tree.node(whole)
+            && let PatternNode::Set(_) = self.tree.node(body)
+            && max.unwrap_or(min) >= LONG
+        {
+            least = least.max(min);
+            most = [most, max].into_iter().flatten().min();
+            kept = vec![start, tree.repeat(body, 0, None), end];
+        } else if kept.len() == parts.len() {
             return None;
         }
-        let mut tree = self.tree.clone();
         tree.root = Some(tree.sequence(kept));
         let is_plain = super::is_plain(&tree);
         Some((Pattern { tree, is_plain, ..self.clone() }, (least, most)))

@@ -18,6 +18,10 @@ fn lookaheads_over_the_set_of_the_rest_are_bounds() {
         ("^(?!.{254,}$)[a-z]+$", (0, Some(253))),
         ("^(?=.{2,8}$)(?!.{7})(?=.*b)[a-z]+$", (2, Some(6))),
         (r"^(?=.*b)(?=[\s\S]{2,8}$)[^a]+$", (2, Some(8))),
+        ("^.{0,262144}$", (0, Some(262_144))),
+        ("^[a-z]{300}$", (300, Some(300))),
+        ("^[a-z]{300,}$", (300, None)),
+        ("^(?=.{1,40}$)[a-z]{0,300}$", (1, Some(40))),
     ] {
         assert_eq!(bounds_of(text), Some(bounds), "{text}");
     }
@@ -36,6 +40,10 @@ fn other_lookaheads_stay() {
         "^(?!.{0,}$)[a-z]+$",
         "^(?=.{1,9}$)a|b$",
         "^[a-z]+$",
+        "^[a-z]{3,9}$", // short: an automaton is as good
+        "^[a-z]{3,900}",
+        "^x[a-z]{3,900}$",
+        "^(?:ab){3,900}$",
     ] {
         assert_eq!(bounds_of(text), None, "{text}");
     }
