@@ -1,5 +1,7 @@
 """From the text of a token to its bytes: byte-level alphabets, byte fallback, decoder pipelines.
 
+Where no file says which of these a tokenizer has, its tokens tell (:func:`kind_from_texts`).
+
 A decoder of the ``tokenizers`` library works on the whole sequence of tokens. Grammar-constrained
 decoding needs the bytes of each token by itself, so a pipeline is taken only when the bytes of a
 sequence are the concatenation of the bytes of its tokens. The one liberty: what a decoder does

@@ -1,4 +1,4 @@
-"""One request on its way through its grammar."""
+"""One request on its way through its grammar, bounded in tokens where the text can keep to that."""
 
 from __future__ import annotations
 

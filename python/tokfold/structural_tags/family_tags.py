@@ -1,6 +1,7 @@
 """Structural tags of model families: a row of the table and a request make a dict.
 
 Every function returns a format in JSON's form. Fields that have their default value are left out.
+Tools whose names the marks of a family cannot hold are refused.
 
 Example:
     >>> from tokfold.structural_tags.family_table import FAMILIES

@@ -10,7 +10,8 @@ the bitmask functions) and ``testing``, whose helpers make plain matchers.
 Added: ``CompiledGrammar.is_compressed``, ``.classes``, ``.class_of_token``, and masks over
 classes: :func:`allocate_class_bitmask`, ``GrammarMatcher.fill_next_class_bitmask``.
 
-- ``compiler``, ``compiled``, ``matcher``, ``batch``, ``bitmask``, ``contrib``: what users call
+- ``compiler``, ``compiled``, ``matcher``, ``batch``, ``bitmask``, ``contrib``: what users call;
+  ``compiler`` goes back to plain XGrammar, with a warning, where nothing can be folded
 - ``folding``, ``vocabulary``: the vocabulary, folded; ``lengths``: where forced bytes end
 - ``forms``, ``automata``, ``tags``, ``spelling``: XGrammar's grammars, as the core reads them
 - ``refusals``: what is refused or not folded

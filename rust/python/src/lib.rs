@@ -3,7 +3,7 @@
 //!
 //! - `boundary`: errors, the GIL, cancelling and Ctrl-C, for all calls; `threads`: for batches
 //! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values
-//! - `vocabulary`, `classes`, `pool`; `mask`: rows of classes unfolded; `recognizer`
+//! - `vocabulary`, `classes`, `pool`; `mask`: rows of classes unfolded, and written onto logits; `recognizer`
 //! - `engine`: engines and matchers, with `engine/rows.rs` for the rows of numpy that they write
 //! - `mask_store`: for `tokfold.mask_store`; `equivalence`: for `tokfold.laboratory`
 

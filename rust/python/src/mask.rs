@@ -1,4 +1,4 @@
-//! `tokfold._core.Unfolder`.
+//! `tokfold._core.Unfolder`: masks of classes as masks of tokens, and written onto logits of numpy (`Target`).
 
 use crate::boundary::misuse;
 use numpy::ndarray::ArrayView2;

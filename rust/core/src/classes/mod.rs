@@ -7,7 +7,8 @@
 //! engine may look at one of them in place of the other (theorems 1 and 2 there; the design
 //! page has the proof for the network).
 //!
-//! - here: `compile`, from a grammar and a vocabulary to the class of each token
+//! - here: `compile`, from a grammar and a vocabulary to the class of each token; tokens that the grammar names by
+//!   their ids are split from others of the same text
 //! - `companions`: the frames that may stand beneath a state
 //! - `displacement`: the automaton that reads tokens from all these frames at once
 //! - `canonical`: its states by what they do, by which two tokens are compared

@@ -1,7 +1,7 @@
 //! Do two grammars have the same language?
 //!
 //! Undecidable in general, so there are three answers: a text that tells them apart, a proof, or a
-//! length up to which none tells them apart.
+//! length up to which none tells them apart. Such a text is shortened before it is given (`shorten`).
 //!
 //! Both grammars become one network, in which equal parts are one. A pair of stack sets, one of
 //! each grammar, is *equal* if the same texts complete both. It follows from the pairs that each

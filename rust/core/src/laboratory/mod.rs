@@ -4,8 +4,9 @@
 //!
 //! Nothing here is needed to decode.
 //!
-//! - `equivalence`: whether two grammars have one language; `goals`: pairs of stack sets to be shown equal; `parts`: what
-//!   these can be split into; `words`: shortest texts, as witnesses
+//! - `equivalence`: whether two grammars have one language, and a text that tells them apart, made as short as it can be
+//! - `goals`: pairs of stack sets to be shown equal; `parts`: what these can be split into; `words`: shortest texts of
+//!   a state or a set of stacks
 //! - `whose`: which of two grammars an error is of
 
 mod equivalence;

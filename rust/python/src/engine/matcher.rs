@@ -1,4 +1,4 @@
-//! `tokfold._core.Matcher`.
+//! `tokfold._core.Matcher`. `own` refuses one that another thread uses, or that an error inside the core left.
 
 use super::Engine;
 use super::rows::{mask_words, no_row, with_rows};

@@ -12,6 +12,8 @@
 //! - [`unique`]: arrays whose items are unique, of which the stacks give a bound alone; [`visits`] collects their
 //!   tokens.
 //!
+//! A budget in which even the shortest completion has no room is refused: `refuse_late`.
+//!
 //! With `prefer_end` the last tokens of a budget may not take the text further from its end: then the budget
 //! is at most one token more than the text needs where it stands.
 
