@@ -526,33 +526,3 @@ def test_processors_refuse_what_does_not_fit_at_once() -> None:
     store = MaskStore(read_lark('start: "a"'), VOCABULARY)
     with pytest.raises(tokfold.UnsupportedGrammarError, match="a mask store does not count"):
         GrammarLogitsProcessor(store, max_tokens=9)
-
-
-def test_masks_near_the_end_where_answers_have_no_room() -> None:
-    """A walk with the stacks of the text takes their place, and says the same."""
-    schema = {
-        "type": "object",
-        "properties": {
-            "note": {"type": "string", "maxLength": 30},
-            "items": {"type": "array", "items": {"enum": ["red", "green", 12]}, "maxItems": 4},
-        },
-        "required": ["note", "items"],
-        "additionalProperties": False,
-    }
-    vocabulary = words_of_json(Random(5))
-    text = b'{"note": "a red one", "items": ["green", 12, "red"]}'
-    little = tokfold.Limits(max_memo_bytes=160_000)
-    usual, narrow = (
-        tokfold.compile(schema, vocabulary, limits, classes=classes)
-        for limits, classes in ((tokfold.Limits(), "now"), (little, "never"))
-    )
-    one, other = tokfold.Matcher(usual), tokfold.Matcher(narrow)
-    rows = tokfold.allocate_bitmask(2, len(vocabulary))
-    for token in vocabulary.encode_greedy(text):
-        needed = one.shortest().tokens + 1
-        for left in range(needed, needed + 4):
-            one.fill_bitmask(rows[:1], tokens_left=left)
-            other.fill_bitmask(rows[1:], tokens_left=left)
-            assert rows[0].tolist() == rows[1].tolist(), (one.text, left)
-        assert one.accept_token(token)
-        assert other.accept_token(token)

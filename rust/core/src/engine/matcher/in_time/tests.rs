@@ -115,3 +115,63 @@ proptest! {
         }
     }
 }
+
+/// Where answers have no room, a walk with the stacks of the text takes their place.
+#[test]
+fn without_room_for_answers_the_stacks_are_walked() {
+    let text = "root ::= x (\".\" x){0,9}\nx ::= \"(\" x \")\" | [ab]{0,30} \"(\" \")\"\n";
+    let grammar = syntax::parse(text, "root", &Limits::default()).expect("a grammar");
+    let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
+    let vocabulary = vocabulary(vec![")".into(), "))".into(), "().".into(), "aaab".into()]).into();
+    let representation = Representation::Stacks;
+    let options = EngineOptions { representation, ..EngineOptions::default() };
+    let mut engine =
+        Arc::new(Engine::new(Arc::new(network), &vocabulary, &options).expect("stacks"));
+    let interrupt = Interrupt::default();
+    let size = vocabulary.len().div_ceil(32);
+    let mut rows: Vec<Vec<i32>> = Vec::new();
+    let mut refused = 0;
+    for has_room in [true, false] {
+        if !has_room {
+            // The table is there, and asks for nothing more.
+            Arc::get_mut(&mut engine).expect("no matcher is left").limits.max_memo_bytes = 4_000;
+        }
+        let mut matcher = Matcher::new(engine.clone(), StopRule::default()).expect("a start");
+        let trie = engine.plain().trie.clone();
+        for (place, byte) in b"ab().((aab())).bab()".iter().enumerate() {
+            let tokens = matcher.shortest(&interrupt).expect("within limits").tokens;
+            let most = tokens.expect("an end") + place as u32 % 2;
+            let mut family = matcher.family.write();
+            let Stand::Stacks(set) = family.step(matcher.at).stand else { panic!("stacks alone") };
+            let mut row = vec![0; size];
+            matcher.allow(&mut family, &interrupt);
+            let all = (&trie, Over::All);
+            if has_room {
+                let visit = &mut EntryBits(&mut row);
+                engine
+                    .visit_in_time(
+                        (&trie, Over::All),
+                        &mut family,
+                        (set, ()),
+                        most,
+                        visit,
+                        &interrupt,
+                    )
+                    .expect("within limits");
+                rows.push(row);
+            } else {
+                let at = (set, most);
+                let answered =
+                    engine.answers_in_time(all, &mut family, at, &interrupt, &mut row.clone());
+                refused += u32::from(answered.is_err());
+                engine
+                    .entries_in_time(all, &mut family, set, most, &interrupt, &mut row)
+                    .expect("within limits");
+                assert_eq!(row, rows[place], "before byte {place}");
+            }
+            drop(family);
+            assert_eq!(matcher.accept_bytes(&[*byte], &interrupt), Ok(Accept::Taken));
+        }
+    }
+    assert!(refused > 10, "{refused} masks without answers");
+}
