@@ -7,8 +7,7 @@
 //! asks it once for all tokens that lead to the same stacks with an item that is like none before.
 
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::ending::Over;
-use crate::ending::UNREACHABLE;
+use crate::ending::{Over, UNREACHABLE};
 use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
 use crate::engine::matcher::in_time::visits::{Behind, Collect, Sort};
