@@ -3,9 +3,44 @@
 
 use super::dawg::{Dawg, NodeId};
 use super::strings::UNREACHABLE;
+use crate::budget::Halt;
+use crate::stacks::SetId;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
 /// A node of the tokens' automaton at which something is left, and the tokens finished until then.
 pub(crate) type Way = (NodeId, u32);
+
+/// The ways out of sets of stacks above an unknown rest, with a token read as far as a node.
+#[derive(Default)]
+pub(crate) struct KnownExits {
+    ways: FxHashMap<(SetId, NodeId), Arc<[Way]>>,
+    /// Bytes of all ways.
+    held: usize,
+    /// Bytes that they may hold.
+    pub(crate) most_bytes: usize,
+}
+
+impl KnownExits {
+    pub(super) fn get(&self, set: SetId, node: NodeId) -> Option<&Arc<[Way]>> {
+        self.ways.get(&(set, node))
+    }
+
+    /// Remembers the ways of a set.
+    ///
+    /// # Errors
+    /// [`Halt::Bytes`].
+    pub(super) fn insert(&mut self, set: SetId, node: NodeId, ways: Vec<Way>) -> Result<(), Halt> {
+        self.held += 16 + size_of_val(&*ways);
+        self.ways.insert((set, node), ways.into());
+        if self.bytes() > self.most_bytes { Err(Halt::Bytes) } else { Ok(()) }
+    }
+
+    /// Bytes held.
+    pub(crate) fn bytes(&self) -> usize {
+        self.held + self.ways.capacity() * 25
+    }
+}
 
 /// One way to leave a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -26,7 +26,7 @@ mod tests;
 mod walk;
 
 pub(crate) use dawg::{Dawg, NodeId};
-pub(crate) use exits::Way;
+pub(crate) use exits::{KnownExits, Way};
 pub(crate) use strings::UNREACHABLE;
 
 use crate::budget::{Halt, Interrupt, Meter};
@@ -186,9 +186,6 @@ impl Ending {
     }
 }
 
-/// The ways out of sets of stacks above an unknown rest, with a token read as far as a node.
-pub(crate) type KnownExits = FxHashMap<(SetId, NodeId), Arc<[Way]>>;
-
 /// The rows, in the hands of one thread.
 pub(crate) struct Asking<'e> {
     dawg: &'e Dawg,
@@ -211,8 +208,8 @@ impl Asking<'_> {
         self.fewest_from(stacks, memo, (set, self.dawg.root()), meter)
     }
 
-    /// The same for stacks beneath what was popped with a token read as far as a node: a state of which
-    /// they stand beneath, where there is one.
+    /// The fewest tokens that lead to the bottom from where a frame has been popped, with the token under way read
+    /// as far as a node. Beneath the frame stand a state, if any, and then the stacks of a set.
     ///
     /// # Errors
     /// Those of [`Self::fewest`].
@@ -251,15 +248,17 @@ impl Asking<'_> {
         let asked = (set, self.dawg.root());
         let mut work = vec![asked];
         while let Some(&(set, node)) = work.last() {
-            if known.contains_key(&(set, node)) {
+            if known.get(set, node).is_some() {
                 work.pop();
                 continue;
             }
             meter.spend(1)?;
             let waiting = work.len();
             let mut ways: Vec<Way> = Vec::new();
-            let mut go_on = |tokens: u32, rest: (SetId, NodeId)| match known.get(&rest) {
-                Some(rest) => ways.extend(rest.iter().map(|way| (way.0, way.1 + tokens))),
+            let mut go_on = |tokens: u32, rest: (SetId, NodeId)| match known.get(rest.0, rest.1) {
+                Some(rest) => {
+                    ways.extend(rest.iter().map(|way| (way.0, way.1.saturating_add(tokens))));
+                }
                 None => work.push(rest),
             };
             if let Some((left, right)) = sets.halves(set) {
@@ -277,10 +276,10 @@ impl Asking<'_> {
             meter.spend(ways.len() as u64 / 4)?;
             if work.len() == waiting {
                 work.pop();
-                known.insert((set, node), exits::cheapest(self.dawg, ways).into());
+                known.insert(set, node, exits::cheapest(self.dawg, ways))?;
             }
         }
-        Ok(known.get(&asked).cloned().unwrap_or_default())
+        Ok(known.get(asked.0, asked.1).cloned().unwrap_or_default())
     }
 
     fn fewest_from(

@@ -7,7 +7,7 @@ use crate::grammar::CharSet;
 /// A repetition of one set with so many passes is a length beside the set: as an automaton it has as many states.
 const LONG: u32 = 256;
 
-/// What is said of the number of characters of a text: at least so many, at most so many.
+/// Bounds on the number of characters of a text: the least number, and the greatest where there is one.
 type LengthBounds = (u32, Option<u32>);
 
 impl Pattern {

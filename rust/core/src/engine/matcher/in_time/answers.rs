@@ -119,7 +119,7 @@ impl Engine {
     ) -> Result<(), Stop> {
         let ending = self.ending(over, interrupt)?;
         let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
-        // Whoever has the rows has the answers.
+        // Whoever reads the answers holds the lock of the rows, so this one is free.
         let answers = self.end_answers(trie, over);
         let mut made = answers.made.lock();
         let mut meter = Meter::default();
@@ -130,6 +130,7 @@ impl Engine {
         let limit = made.descent.spent().saturating_add(work);
         let walk = WalkBounds { limit, max_bytes, max_tables, interrupt };
         let bounds = Bounds { walk, words: bits.len() };
+        made.exits.most_bytes = max_tables;
         let mut memo = family.take_memo(over);
         let network = family.network().clone();
         let sets = &family.stepper.sets;
@@ -172,8 +173,7 @@ impl Made {
 
     /// Bytes of what answers are made of.
     fn table_bytes(&self) -> usize {
-        let ways: usize = self.exits.len() * 40; // a few each
-        self.descent.bytes() + self.exits.capacity() * 25 + ways
+        self.descent.bytes() + self.exits.bytes()
     }
 
     /// Ends a mask; one that had no room has everything forgotten.
