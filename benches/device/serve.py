@@ -319,7 +319,7 @@ def fault(asked: Asked, text: str) -> str | None:
             return "no tag"
         text = text[len(begin) : -len(end)]
         schema = json.loads(asked.value)["format"]["content"]["json_schema"]
-    grammar = tokfold.Grammar.from_json_schema(json.dumps(schema), additional_properties=False)
+    grammar = tokfold.Grammar.from_json_schema(json.dumps(schema))
     if not tokfold.recognize(grammar, text.encode()):
         return "outside the grammar"
     try:

@@ -223,10 +223,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _tokfold(options: argparse.Namespace) -> dict[str, common.Engine]:
     """An engine for each choice of classes and of key order."""
-    closed = {"additional_properties": False} if options.closed else {}
     return {
         f"tokfold {classes}" + (", any order" if order == "any" else ""): common.TokfoldEngine(
-            classes, schema={"key_order": order, **closed}
+            classes, schema={"key_order": order, "additional_properties": not options.closed}
         )
         for classes in options.classes
         for order in options.key_order

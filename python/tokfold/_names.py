@@ -146,7 +146,7 @@ OPTIONS: dict[str, dict[str, tuple[str, str]]] = {
         ),
         "strict_mode": (
             _XG,
-            "additional_properties=False for True, which closes objects; the default is open",
+            "additional_properties=True for False, which opens objects; the default closes them",
         ),
         "max_whitespace_cnt": (_XG, "max_whitespace=..., which is 32 unless given"),
         "any_order": (_XG, 'key_order="any"'),

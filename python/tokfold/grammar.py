@@ -178,7 +178,7 @@ class Grammar(Built, metaclass=Named):
         integers: Literal["1", "1.0"] = "1",
         escapes: Literal["standard", "any", "plain"] = "standard",
         formats: Literal["assert", "annotation"] | Mapping[str, str | None] = "assert",
-        additional_properties: bool = True,
+        additional_properties: bool = False,
         resources: Mapping[str, object] | None = None,
         lossy: Collection[str] = (),
         limits: Limits | None = None,
@@ -221,8 +221,8 @@ class Grammar(Built, metaclass=Named):
                 patterns of ECMA-262: it is a condition, and these formats are as the patterns say,
                 which are searched for as those of ``pattern`` are: write ``^`` and ``$``. A format
                 whose pattern is None is an annotation.
-            additional_properties: False: objects that do not say otherwise have no other members
-                than those that the schema names.
+            additional_properties: True: objects that do not say otherwise may have other members
+                than those that the schema names, as the standard says.
             resources: schemas that references lead to, by their URIs. Nothing is ever fetched.
             lossy: ``{"uniqueItems"}``: where this keyword cannot be said it is left out, and
                 :attr:`not_enforced` lists the place.

@@ -280,14 +280,27 @@ def test_a_matcher_from_a_saved_state_has_its_text() -> None:
 
 
 def test_the_first_page_says_what_objects_may_have() -> None:
-    """In Python an object is open, in tags it is closed; the page says both."""
+    """One default for Python, tags, Lark and servers: an object has the members that are named."""
     page = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
-    assert "may have members that the schema does not name" in page
-    assert "`additional_properties=False` closes it" in page
-    other = '{"q": "a", "x": 1}'
-    assert tokfold.recognize(tokfold.Grammar.from_json_schema(QUERY), other).accepted
+    assert "An object has the members that its schema names" in page
+    assert "`additional_properties=True`" in page
     tag = {"type": "structural_tag", "format": {"type": "json_schema", "json_schema": QUERY}}
-    assert not tokfold.recognize(tokfold.Grammar.from_structural_tag(tag), other).accepted
+    vocabulary = tokfold.Vocabulary([*BYTES, b"</s>"], [256])
+    by_default = [
+        tokfold.Grammar.from_json_schema(QUERY),
+        tokfold.Grammar.from_structural_tag(tag),
+        tokfold.Grammar.from_lark(f"start: %json {json.dumps(QUERY)}"),
+        tokfold.compile(QUERY, vocabulary).grammar,
+        tokfold.GrammarCompiler(vocabulary).compile_json_schema(json.dumps(QUERY)).grammar,
+    ]
+    opened = [
+        tokfold.Grammar.from_json_schema(QUERY, additional_properties=True),
+        tokfold.Grammar.from_structural_tag(tag, additional_properties=True),
+    ]
+    for grammars, is_open in ((by_default, False), (opened, True)):
+        for grammar in grammars:
+            assert tokfold.recognize(grammar, '{"q": "a"}').accepted
+            assert tokfold.recognize(grammar, '{"q": "a", "x": 1}').accepted == is_open
 
 
 @pytest.mark.parametrize(

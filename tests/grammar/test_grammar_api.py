@@ -456,15 +456,17 @@ def test_options_of_json_schemas():
     def accepted(**options: Any) -> list[bool]:
         return accepts(Grammar.from_json_schema(schema, **options), *texts)
 
-    assert accepted() == [True] * 6
-    assert accepted(whitespace="compact") == [True, False, False, False, True, False]
-    assert accepted(separators=(",", ":")) == [True, False, False, False, True, False]
-    assert accepted(whitespace="spaced") == [False, True, False, False, False, True]
-    assert accepted(max_whitespace=1) == [True, True, True, False, True, True]
-    assert accepted(additional_properties=False) == [True] * 4 + [False] * 2
+    assert accepted() == [True] * 4 + [False] * 2
+    opened = {"additional_properties": True}
+    assert accepted(**opened) == [True] * 6
+    assert accepted(**opened, whitespace="compact") == [True, False, False, False, True, False]
+    assert accepted(**opened, separators=(",", ":")) == [True, False, False, False, True, False]
+    assert accepted(**opened, whitespace="spaced") == [False, True, False, False, False, True]
+    assert accepted(**opened, max_whitespace=1) == [True, True, True, False, True, True]
     turned = '{"b": 2, "a": 1}'
-    assert accepts(Grammar.from_json_schema(schema), turned) == [False]
-    assert accepts(Grammar.from_json_schema(schema, key_order="any"), turned) == [True]
+    assert accepts(Grammar.from_json_schema(schema, **opened), turned) == [False]
+    any_order = Grammar.from_json_schema(schema, key_order="any", **opened)
+    assert accepts(any_order, turned) == [True]
     with pytest.raises(TypeError, match="no_such_option"):
         Grammar.from_json_schema(schema, no_such_option=True)
     with pytest.raises(TypeError, match="any_whitespace"):  # an option of XGrammar

@@ -51,7 +51,7 @@ def grammar_text(name: str) -> str:
 def grammar(name: str) -> tokfold.Grammar:
     if name in TEXTS:
         return tokfold.Grammar.from_ebnf(grammar_text(name))
-    return tokfold.Grammar.from_json_schema(made_by(name)["schema"]())
+    return tokfold.Grammar.from_json_schema(made_by(name)["schema"](), additional_properties=True)
 
 
 def valid_texts(name: str) -> list[Path]:

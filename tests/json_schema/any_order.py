@@ -27,7 +27,7 @@ from tokfold import (
 Schema = dict[str, Any]
 Mask = npt.NDArray[np.int32]
 
-ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2}
+ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2, "additional_properties": True}
 NAMES = [f"k{i}" for i in range(8)]
 NUMBERS: Schema = {
     "type": "object",

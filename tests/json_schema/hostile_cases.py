@@ -446,8 +446,8 @@ CASES: dict[str, Case] = {
             "properties": {"a": {"minimum": 3, "maximum": 2, "type": "number"}},
         },
         RESULT,
-        ("{}", '{"b": 1}'),
-        ('{"a": 3}', '{"a": 2}'),
+        ("{}",),
+        ('{"a": 3}', '{"a": 2}', '{"b": 1}'),
     ),
 }
 

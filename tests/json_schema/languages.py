@@ -81,14 +81,15 @@ def language(schema: Any, **options: Any) -> Language:
 
     Args:
         schema: a JSON Schema, as text or as a value.
-        options: those of ``Grammar.from_json_schema``.
+        options: those of ``Grammar.from_json_schema``; objects are open unless they say otherwise,
+            as the standard has it.
 
     Raises:
         RefusedError: the schema is refused, or a limit is reached.
     """
     text = schema if isinstance(schema, str) else json.dumps(schema)
     try:
-        grammar = Grammar.from_json_schema(text, **options)
+        grammar = Grammar.from_json_schema(text, **{"additional_properties": True, **options})
         return Language(grammar, compiled_with(grammar, BYTES, classes="never", pool=None))
     except UnsatisfiableSchemaError:
         return Language(None, None)

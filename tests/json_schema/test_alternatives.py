@@ -25,6 +25,7 @@ class Language:
     """What a schema accepts, by a matcher."""
 
     def __init__(self, schema: Any, **options: Any) -> None:
+        options = {"additional_properties": True, **options}
         self.grammar = tokfold.Grammar.from_json_schema(schema, **options)
         self.compiled = tokfold.compile(
             self.grammar, BYTES, classes="never", options=tokfold.CompileOptions(check_tokens=False)

@@ -30,7 +30,7 @@ from tokfold import Matcher, UnsupportedGrammarError
 
 Schema = dict[str, Any]
 
-ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2}
+ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2, "additional_properties": True}
 COUNTS: Counter[str] = Counter()
 """How many schemas there were, how many were refused, and of how many states are sets."""
 MOST_REFUSED = 0.12

@@ -21,7 +21,7 @@ from strategies.profiles import LONG
 
 Schema: TypeAlias = dict[str, Any]
 
-OPTIONS: dict[str, Any] = {"separators": (",", ":")}
+OPTIONS: dict[str, Any] = {"separators": (",", ":"), "additional_properties": True}
 BYTES = tokfold.Vocabulary([bytes([b]) for b in range(256)] + [b"</s>"], stop_token_ids=[256])
 
 

@@ -100,7 +100,11 @@ TOKENS += [
 VOCABULARY = tokfold.Vocabulary(
     [*(token.encode() for token in TOKENS), b"</s>"], stop_token_ids=[len(TOKENS)]
 )
-OPTIONS: dict[str, Any] = {"separators": (",", ":"), "escapes": "any"}
+OPTIONS: dict[str, Any] = {
+    "separators": (",", ":"),
+    "additional_properties": True,
+    "escapes": "any",
+}
 
 
 def value_of(text: str) -> Value:

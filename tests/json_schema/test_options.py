@@ -438,11 +438,38 @@ def test_listed_objects_are_closed_as_they_are() -> None:
             )
 
 
-def test_a_name_that_is_required_is_named() -> None:
-    schema = {"properties": {"a": {}}, "required": ["b"]}
-    check(
-        schema, ['{"b": 1}', '{"a": 1, "b": 1}'], ['{"c": 1, "b": 1}'], additional_properties=False
-    )
+def test_a_name_that_is_asked_for_is_named() -> None:
+    for asked, accepted, refused in (
+        ({"required": ["b"]}, ['{"b": 1}', '{"a": 1, "b": 1}'], ['{"b": 1, "c": 1}']),
+        ({"dependentRequired": {"a": ["b"]}}, ['{"a": 1, "b": 1}', "{}"], ['{"a": 1}']),
+        (
+            {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
+            ['{"a": 1}', '{"b": 1}'],
+            ["{}", '{"b": 1, "c": 1}'],
+        ),
+        (
+            {"if": {"properties": {"b": {"const": 1}}, "required": ["b"]}, "else": {}},
+            ['{"b": 1}', '{"a": 1, "b": 2}'],
+            ['{"c": 1}', '{"b": 2, "c": 1}'],
+        ),
+        (
+            {"if": {"properties": {"b": {"const": 1}}}, "then": {"required": ["c"]}},
+            ['{"b": 1, "c": 1}', '{"b": 2}', '{"c": 1}'],
+            ['{"b": 1}', '{"b": 2, "c": 1}'],
+        ),
+    ):
+        schema = {"type": "object", "properties": {"a": {}}, **asked}
+        check(schema, accepted, refused, additional_properties=False, key_order="any")
+        check(schema, accepted, [], additional_properties=True, key_order="any")
+
+
+def test_what_opens_an_object_is_named_where_nothing_else_does() -> None:
+    schema = {"type": "object", "properties": {"a": {}}, "minProperties": 2}
+    with pytest.raises(UnsatisfiableSchemaError, match='"additionalProperties": true allows'):
+        Grammar.from_json_schema(schema)
+    with pytest.raises(UnsatisfiableSchemaError) as caught:
+        Grammar.from_json_schema({**schema, "additionalProperties": False})
+    assert "true" not in str(caught.value)
 
 
 # -- what is not enforced, and what is refused

@@ -33,8 +33,9 @@ COUNTS: Counter[str] = Counter()
 """How many schemas of each test there were, and how many of them were refused."""
 MOST_REFUSED = 0.1
 
-ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2}
+ANY: dict[str, Any] = {"key_order": "any", "max_whitespace": 2, "additional_properties": True}
 IN_ORDER: dict[str, Any] = {"max_whitespace": 2}
+CLOSED: dict[str, Any] = {"max_whitespace": 2, "additional_properties": False}
 
 
 def of(schema: Schema, kind: str) -> Schema:
@@ -184,6 +185,8 @@ def check(schema: Schema) -> None:
     if (found := compiled(schema, IN_ORDER)) is not None:
         check_all("S", found, expected, order)
         check_samples("S", found, validators.verdict)
+    if (found := compiled(schema, CLOSED)) is not None:
+        check_samples("S, closed", found, validators.verdict)
     if (found := compiled(of(schema, "not S"), ANY)) is not None:
         check_all("not S", found, opposite, None)
         check_broken(found, opposite)

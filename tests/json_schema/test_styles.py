@@ -25,7 +25,7 @@ LETTERS = [*range(32, 127), 10]
 
 
 def language(schema: Any, style: str = "json", **fields: Any) -> tokfold.CompiledGrammar:
-    fields = {"style": style, "max_whitespace": 2, **fields}
+    fields = {"style": style, "max_whitespace": 2, "open_objects": True, **fields}
     request = SchemaSource(json.dumps(schema), [], fields)
     grammar = tokfold.Grammar._of(request)
     return tokfold.compile(

@@ -64,7 +64,7 @@ class Sample:
     def grammar(self, vocabulary: tokfold.Vocabulary) -> tokfold.Grammar:
         if self.kind in ("json", "json_object"):
             schema = self.spec or '{"type": "object"}'
-            return tokfold.Grammar.from_json_schema(schema, additional_properties=False)
+            return tokfold.Grammar.from_json_schema(schema)
         if self.kind == "regex":
             return tokfold.Grammar.from_regex(self.spec)
         if self.kind == "lark":

@@ -17,6 +17,7 @@ from tokfold.cli.inputs import STDIN, GrammarKind, chosen_kind, located, read_gr
 from tokfold.cli.options import AsJson, IsLark, IsRegex, IsTag, Root
 from tokfold.cli.render import number
 from tokfold.cli.schema_options import (
+    AdditionalProperties,
     Dialect,
     Escapes,
     Formats,
@@ -27,7 +28,6 @@ from tokfold.cli.schema_options import (
     MaxDepth,
     MaxDigits,
     MaxWhitespace,
-    NoAdditionalProperties,
     NotesChoice,
     Resources,
     Separators,
@@ -88,7 +88,7 @@ def check(
     integers: Integers = None,
     escapes: Escapes = None,
     formats: Formats = None,
-    no_additional_properties: NoAdditionalProperties = False,
+    additional_properties: AdditionalProperties = False,
     resource: Resources = None,
     lossy: Lossy = None,
 ) -> None:
@@ -122,7 +122,7 @@ def check(
         integers=integers,
         escapes=escapes,
         formats=formats,
-        no_additional_properties=no_additional_properties,
+        additional_properties=additional_properties,
         resources=resource,
         lossy=lossy,
     )

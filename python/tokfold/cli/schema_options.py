@@ -15,6 +15,7 @@ from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError
 
 __all__ = [
+    "AdditionalProperties",
     "Dialect",
     "Escapes",
     "Formats",
@@ -25,7 +26,6 @@ __all__ = [
     "MaxDepth",
     "MaxDigits",
     "MaxWhitespace",
-    "NoAdditionalProperties",
     "NotesChoice",
     "Resources",
     "Separators",
@@ -203,12 +203,12 @@ Formats = Annotated[
         "NAME=PATTERN: a format of that name, by a pattern of ECMA-262; may be repeated.",
     ),
 ]
-NoAdditionalProperties = Annotated[
+AdditionalProperties = Annotated[
     bool,
     typer.Option(
-        "--no-additional-properties",
+        "--additional-properties",
         rich_help_panel=_PANEL,
-        help="Objects that do not say otherwise have no members of other names.",
+        help="Objects that do not say otherwise may have members of other names.",
     ),
 ]
 Resources = Annotated[
@@ -237,7 +237,7 @@ def given_options(
     formats: list[str] | None = None,
     resources: list[str] | None = None,
     lossy: list[LossyChoice] | None = None,
-    no_additional_properties: bool = False,
+    additional_properties: bool = False,
     dialect: str | None = None,
     strict: bool = False,
     **options: object,
@@ -269,8 +269,8 @@ def given_options(
         given["dialect"] = dialect
     if strict:
         given["strict"] = True
-    if no_additional_properties:
-        given["additional_properties"] = False
+    if additional_properties:
+        given["additional_properties"] = True
     if lossy:
         given["lossy"] = {choice.value for choice in lossy}
     return given

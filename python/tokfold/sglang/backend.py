@@ -241,8 +241,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         self._last_resort = _last_resort(vocabulary)
         self._framing: GrammarCompiler | None = None
         serving = _serving(server_args)
-        # Objects that do not say otherwise are closed, as with SGLang's own back ends.
-        self._json: dict[str, Any] = {"additional_properties": False}
+        self._json: dict[str, Any] = {}
         if settings.whitespace is not None:
             self._json["whitespace"] = settings.whitespace
         elif getattr(serving, "constrained_json_disable_any_whitespace", False):
@@ -311,8 +310,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         if text == "$$ANY$$":
             return compiler.compile_builtin_json_grammar(), None
         schema = _json.loads(checked(text, "JSON schema", is_json=True))
-        is_plain = self._json == {"additional_properties": False}
-        content = None if not is_plain else {"type": "json_schema", "json_schema": schema}
+        content = None if self._json else {"type": "json_schema", "json_schema": schema}
         return compiler.compile_json_schema(text, **self._json), content
 
     def _regex(self, text: str) -> tuple[CompiledGrammar, dict[str, Any] | None]:

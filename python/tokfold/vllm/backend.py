@@ -149,8 +149,7 @@ class TokfoldBackend(StructuredOutputBackend):
         self.grammars.prepare()
         self.ends_in_time = settings.end_in_time
         self._max_drafts = int(getattr(vllm_config, "num_speculative_tokens", 0) or 0)
-        # Objects that do not say otherwise are closed, as with vLLM's own back ends.
-        self._json: dict[str, Any] = {"additional_properties": False}
+        self._json: dict[str, Any] = {}
         if settings.whitespace is not None:
             self._json["whitespace"] = settings.whitespace
 
@@ -304,7 +303,7 @@ def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
 
 def _read(kind: str, text: str, limits: Limits) -> None:
     if kind == "json":
-        Grammar.from_json_schema(text, additional_properties=False, limits=limits)
+        Grammar.from_json_schema(text, limits=limits)
     elif kind == "regex":
         Grammar.from_regex(text, limits=limits)
     elif kind == "grammar":

@@ -100,7 +100,7 @@ class LlguidanceEngine:
             self.given = "a translation, with a lexeme for each character"
             self._source = module.LLMatcher.grammar_from_lark(to_lark(grammar))
         else:
-            self.given = "the JSON Schema"
+            self.given = "the JSON Schema, whose objects it leaves open"
             self._source = module.LLMatcher.grammar_from_json_schema(schema)
         began = time.perf_counter()
         self._known = self._new_matcher()
@@ -215,9 +215,14 @@ class CountingWalk:
 
 
 def _plain_schema(grammar: Grammar) -> str | None:
-    """The text of the JSON Schema of which a grammar was made, if by no other than the defaults."""
+    """The text of the JSON Schema of which a grammar was made, if by no other than the defaults.
+
+    Objects may be open or closed: llguidance has no such option.
+    """
     request, plain = grammar._schema, Grammar.from_json_schema(True)._schema
-    if request is None or plain is None or request.resources or request.fields != plain.fields:
+    if request is None or plain is None or request.resources:
+        return None
+    if {**request.fields, "open_objects": False} != {**plain.fields, "open_objects": False}:
         return None
     return request.text
 

@@ -13,6 +13,7 @@ use super::decimal::Decimal;
 use super::formats::remark_on_format;
 use super::formats::within::PatternsWithin;
 use super::formula::{FormulaId, Formulas};
+use super::keywords::Dependency;
 use super::objects::ObjectAutomaton;
 use super::one_of::Overlaps;
 use super::options::SchemaOptions;
@@ -125,6 +126,8 @@ pub(super) struct Converter<'a> {
     pub(super) num_states: usize,
     /// Which names a schema requires, where they are many.
     pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
+    /// Which names a schema asks for in a closed object.
+    pub(super) asked_names: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
     /// Where `multipleOf` asks for a step, for errors.
     pub(super) steps: FxHashMap<DecimalId, JsonNodeId>,
     /// Automata, and the regular expressions that are of them too.
@@ -187,6 +190,7 @@ impl<'a> Converter<'a> {
             depth: 0,
             num_states: 0,
             required: FxHashMap::default(),
+            asked_names: FxHashMap::default(),
             steps: FxHashMap::default(),
             expressions: Vec::new(),
             expression: None,
@@ -325,6 +329,25 @@ impl<'a> Converter<'a> {
             names.unwrap_or_default().into_iter().map(|name| self.name(name)).collect();
         let names = Rc::new(names);
         self.required.insert(schema, names.clone());
+        Ok(names)
+    }
+
+    /// The names that a schema requires, always or beside another, and these others.
+    pub(super) fn asked_names(&mut self, schema: SchemaId) -> Result<Rc<FxHashSet<NameId>>> {
+        if let Some(known) = self.asked_names.get(&schema) {
+            return Ok(known.clone());
+        }
+        let mut names = (*self.required_names(schema)?).clone();
+        if let SchemaKey::Schema(node, _) = self.key(schema) {
+            for (name, dependency, _) in self.schemas.dependencies(node)? {
+                let Dependency::Names(required) = dependency else { continue };
+                self.spend(required.len())?;
+                names.insert(self.name(name));
+                names.extend(required.into_iter().map(|name| self.name(name)));
+            }
+        }
+        let names = Rc::new(names);
+        self.asked_names.insert(schema, names.clone());
         Ok(names)
     }
 

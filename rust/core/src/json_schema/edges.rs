@@ -330,7 +330,7 @@ impl Converter<'_> {
             return Ok(formula);
         }
         for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.listing_branches(schema, choice)?.iter().copied());
+            branches.extend(self.naming_branches(schema, choice)?.iter().copied());
         }
         let owner = self.schema_keys.intern(SchemaKey::Closed);
         branches.sort_unstable();
@@ -348,9 +348,30 @@ impl Converter<'_> {
     ) -> Result<Vec<Branch>> {
         let mut branches = Vec::new();
         for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.branches(schema, Type::Object, choice)?.iter().copied());
+            branches.extend(self.property_branches(schema, choice)?.iter().copied());
         }
         Ok(branches)
+    }
+
+    /// Whether [`SchemaOptions::open_objects`](super::SchemaOptions::open_objects) would let an object that
+    /// meets some schemas have further members: nothing else closes it.
+    pub(super) fn is_closed_by_option(&mut self, schemas: &[SchemaId]) -> Result<bool> {
+        let conditions: Vec<_> = schemas.iter().map(|&schema| (schema, true)).collect();
+        if self.options.open_objects
+            || self.closing_branches(&conditions, &Choice::default())?.is_empty()
+        {
+            return Ok(false);
+        }
+        for &schema in schemas {
+            for applied in self.always_applied(schema)? {
+                let SchemaKey::Schema(node, _) = self.key(applied) else { continue };
+                let says = |keyword| self.schemas.value(node, keyword).is_some();
+                if says("additionalProperties") || says("unevaluatedProperties") {
+                    return Ok(false);
+                }
+            }
+        }
+        Ok(true)
     }
 
     /// The condition that a value satisfies one schema.

@@ -82,6 +82,13 @@ impl Converter<'_> {
         self.spend(parts.len())
     }
 
+    /// Whether a schema evaluates members, as the standard calls it; `others` counts those that no other
+    /// schema evaluates.
+    fn evaluates_members(&self, node: JsonNodeId, others: bool) -> Result<bool> {
+        Ok(self.says_properties(node)?
+            || others && self.schemas.subschema(node, "unevaluatedProperties")?.is_some())
+    }
+
     /// Whether a schema restricts members by name.
     pub(super) fn says_properties(&self, node: JsonNodeId) -> Result<bool> {
         let schemas = self.schemas;
@@ -111,13 +118,9 @@ impl Converter<'_> {
         choice: &Choice,
     ) -> Result<Box<[Branch]>> {
         let schemas = self.schemas;
-        self.branches_where(schema, kind, choice, |this, branch, node| {
+        self.branches_where(schema, kind, (choice, false), |this, branch, node| {
             Ok(match kind {
-                Type::Object => {
-                    this.says_properties(node)?
-                        || branch != schema
-                            && schemas.subschema(node, "unevaluatedProperties")?.is_some()
-                }
+                Type::Object => this.evaluates_members(node, branch != schema)?,
                 _ => {
                     this.says_items(node)?
                         || schemas.subschema(node, "contains")?.is_some()
@@ -128,15 +131,30 @@ impl Converter<'_> {
         })
     }
 
-    /// The schemas that list the values that satisfy them, each with the condition under which it
-    /// is valid.
-    pub(super) fn listing_branches(
+    /// The schemas that describe members of a closed object, each with the condition under which they
+    /// are members of it.
+    pub(super) fn property_branches(
         &mut self,
         schema: SchemaId,
         choice: &Choice,
     ) -> Result<Box<[Branch]>> {
-        self.branches_where(schema, Type::Object, choice, |this, _, node| {
-            Ok(this.lists_values(node))
+        self.branches_where(schema, Type::Object, (choice, true), |this, branch, node| {
+            this.evaluates_members(node, branch != schema)
+        })
+    }
+
+    /// The schemas that give a closed object further names, likewise: they list the values that satisfy
+    /// them, or ask for members.
+    pub(super) fn naming_branches(
+        &mut self,
+        schema: SchemaId,
+        choice: &Choice,
+    ) -> Result<Box<[Branch]>> {
+        let schemas = self.schemas;
+        self.branches_where(schema, Type::Object, (choice, true), |this, _, node| {
+            Ok(this.lists_values(node)
+                || schemas.required(node)?.is_some()
+                || !schemas.dependencies(node)?.is_empty())
         })
     }
 
@@ -146,12 +164,13 @@ impl Converter<'_> {
     }
 
     /// The schemas of some kind that apply to a value, each with the condition under which it is
-    /// valid.
+    /// valid. With `closes`, what `if` asks for counts although it fails: it is about members that an
+    /// object has.
     fn branches_where(
         &mut self,
         schema: SchemaId,
         kind: Type,
-        choice: &Choice,
+        (choice, closes): (&Choice, bool),
         is_wanted: impl Fn(&Self, SchemaId, JsonNodeId) -> Result<bool>,
     ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
@@ -183,6 +202,7 @@ impl Converter<'_> {
                     Applied::Any if taken.is_some() && !self.options.open_objects => continue,
                     Applied::Not => continue,
                     Applied::Always => FormulaId::TRUE,
+                    Applied::If if closes => FormulaId::TRUE,
                     Applied::Any | Applied::One | Applied::If => self.type_formula(child, kind)?,
                     Applied::Then => test.unwrap_or(FormulaId::FALSE),
                     Applied::Else => match test {

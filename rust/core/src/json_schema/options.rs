@@ -113,7 +113,7 @@ impl Default for SchemaOptions {
             escapes: Escapes::Standard,
             assert_formats: true,
             formats: Vec::new(),
-            open_objects: true,
+            open_objects: false,
             lossy_unique_items: false,
             max_alternatives: 4_096,
             max_digits: None,

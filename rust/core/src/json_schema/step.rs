@@ -344,9 +344,9 @@ impl Converter<'_> {
     ) -> Result<bool> {
         let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
         let schemas = self.schemas;
-        // An object that is closed because it does not say otherwise has the names that it requires.
+        // An object that is closed because it does not say otherwise has the names that it asks for.
         if let (SchemaKey::Closed, Member::Named(name)) = (self.key(owner), member)
-            && self.required_names(branch)?.contains(&name)
+            && self.asked_names(branch)?.contains(&name)
         {
             return Ok(true);
         }

@@ -186,7 +186,8 @@ fn members(names: &[String]) -> Grammar {
         |name: &String| format!("\"{}\": {{}}", name.replace('\\', "\\\\").replace('"', "\\\""));
     let names: Vec<String> = names.iter().map(quoted).collect();
     let schema = format!("{{\"type\": \"object\", \"properties\": {{{}}}}}", names.join(", "));
-    let (options, limits) = (SchemaOptions::default(), Limits::default());
+    let options = SchemaOptions { open_objects: true, ..SchemaOptions::default() };
+    let limits = Limits::default();
     let work = Budget::new(&limits, &Interrupt::default());
     convert(&schema, &[], &options, &limits, &work).expect("it is a schema").grammar
 }

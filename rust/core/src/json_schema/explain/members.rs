@@ -14,6 +14,9 @@ const MOST_NAMES: usize = 8;
 
 const ORDER: &str = "names stand in the order of the schema, and key_order=\"any\" takes any order";
 
+/// What lets an object have members that its schema does not name.
+const OPENED: &str = "; \"additionalProperties\": true in its schema allows others";
+
 impl Explainer<'_, '_> {
     /// In an open object, where a name is due or behind a member.
     pub(super) fn at_member(&mut self, open: Vec<OpenObject>, spot: Spot) -> Result<()> {
@@ -156,7 +159,9 @@ impl Explainer<'_, '_> {
                     }
                 }
                 Err(RefusedName::Unknown) => {
-                    let message = format!("no member {shown} is allowed{expected}");
+                    let is_closed = self.walk.converter.is_closed_by_option(&object.of.schemas)?;
+                    let hint = if is_closed { OPENED } else { "" };
+                    let message = format!("no member {shown} is allowed{expected}{hint}");
                     self.say(&object.of.schemas, message)?;
                 }
             }
