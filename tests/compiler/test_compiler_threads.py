@@ -421,7 +421,8 @@ def test_stress(classes):
     assert found.hits > 10
     assert found.failures > 5
     assert found.grammars <= 2
-    assert found.pool["evicted"] > 0
+    # Masks over classes, which may be there at any time under "auto", do not ask the pool.
+    assert found.pool["evicted"] > 0 or classes == "auto"
 
 
 def test_cancelled_requests_leave_nobody_waiting():

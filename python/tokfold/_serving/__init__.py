@@ -5,7 +5,7 @@ The servers themselves are known to :mod:`tokfold.sglang` and :mod:`tokfold.vllm
 - ``settings``: what an operator may choose
 - ``requests``: what requests ask for, checked, before anything is compiled
 - ``compiling``: the vocabulary of a server, and the grammars of its requests
-- ``conversation``: one request on its way through its grammar
+- ``conversation``: one request on its way through its grammar, and what it does where a mask fails
 """
 
 from tokfold._serving.compiling import Grammars, grammars_of, vocabulary_of

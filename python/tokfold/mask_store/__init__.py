@@ -6,7 +6,8 @@ engine that decodes with them. Needs the extra ``lark``, which reads the grammar
 ours.
 
 Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns`` over
-``charsets``, ``ordered``, ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
+``charsets``, ``ordered`` (patterns whose alternatives have an order, as Python's ``re`` tries
+them), ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
 ``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
 ``predicates``, ``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files);
 ``newlines``, ``place``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's

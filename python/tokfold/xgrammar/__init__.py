@@ -14,7 +14,7 @@ classes: :func:`allocate_class_bitmask`, ``GrammarMatcher.fill_next_class_bitmas
   ``compiler`` goes back to plain XGrammar, with a warning, where nothing can be folded
 - ``folding``, ``vocabulary``: the vocabulary, folded; ``lengths``: where forced bytes end
 - ``forms``, ``automata``, ``tags``, ``spelling``: XGrammar's grammars, as the core reads them
-- ``refusals``: what is refused or not folded
+- ``refusals``: what is refused or not folded, and what would end the process within XGrammar
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@
 //! - [`automaton`]: automata without epsilon edges, trimming, canonical form
 //! - [`fallback`]: edges of states that fall back on the start
 //! - `marks`: sets of numbers that are emptied at once
-//! - [`minimize`]: minimization of deterministic automata with partial transitions
-//! - `levels`: minimization by hashes of what states do, faster where it suffices
+//! - [`minimize`]: minimization of deterministic automata with partial transitions; chooses between refinement and
+//!   `levels`: hashes of what states do, faster where they suffice
 //! - `splice`: copies of automata in place of calls, by a subset construction without epsilon edges
 //! - `lengths`: how many passes an automaton can still take from each of its states
 

@@ -1,6 +1,6 @@
 //! `tokfold._core.Engine`, and what is made of one: matchers, alone and in batches.
 //!
-//! - `matcher`: one text, by one thread at a time; `batch`: many in one call, in threads; `rows`: rows of bitmasks as numpy has them
+//! - `matcher`: one text, by one thread at a time; `batch`: many in one call, in threads, after a check of their rows; `rows`: rows of bitmasks as numpy has them
 
 mod batch;
 mod matcher;

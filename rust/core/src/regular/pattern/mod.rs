@@ -11,7 +11,8 @@
 //!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
-//!  foreign   what ECMA-262 lacks and other dialects have: `\A`, `\z`, `\h`, `(?P<name>`
+//!  foreign   what ECMA-262 lacks and other dialects have: `\A`, `\z`, `\h`, `(?P<name>`; `foreign/advice`: what its
+//!            notes and refusals say
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
