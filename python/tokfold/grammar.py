@@ -188,7 +188,9 @@ class Grammar(Built, metaclass=Named):
 
         It is exact: every keyword of drafts 4, 6, 7, 2019-09 and 2020-12 counts, or is refused by
         name. Of the texts in the form that the options choose, in which no object repeats a name,
-        the grammar has those whose values are valid, and it has no text of another form.
+        the grammar has those whose values are valid, and it has no text of another form. In this
+        form an object has no members but those that its schema names, unless the schema or
+        ``additional_properties`` says otherwise.
 
         Args:
             schema: a JSON Schema as text, mapping or bool; or a type: a pydantic model or

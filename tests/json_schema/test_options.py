@@ -444,8 +444,31 @@ def test_a_name_that_is_asked_for_is_named() -> None:
         ({"dependentRequired": {"a": ["b"]}}, ['{"a": 1, "b": 1}', "{}"], ['{"a": 1}']),
         (
             {"anyOf": [{"required": ["a"]}, {"required": ["b"]}]},
-            ['{"a": 1}', '{"b": 1}'],
+            ['{"a": 1}', '{"b": 1}', '{"a": 1, "b": 1}'],
             ["{}", '{"b": 1, "c": 1}'],
+        ),
+        (
+            {"dependentSchemas": {"b": {"required": ["c"]}}, "dependentRequired": {"d": []}},
+            ['{"b": 1, "c": 1}', '{"c": 1}', '{"d": 1}'],
+            ['{"b": 1}', '{"e": 1}'],
+        ),
+        (
+            {"if": {"not": {"required": ["b"]}}, "then": {"required": ["a"]}},
+            ['{"b": 1}', '{"a": 1}'],
+            ["{}", '{"b": 1, "c": 1}'],
+        ),
+        (
+            {
+                "if": {
+                    "anyOf": [
+                        {"properties": {"b": {"const": 1}}, "required": ["b"]},
+                        {"required": ["c"]},
+                    ]
+                },
+                "then": {"required": ["a"]},
+            },
+            ['{"b": 2}', '{"a": 1, "b": 1}', '{"a": 1, "c": 1}'],
+            ['{"b": 1}', '{"c": 1}', '{"a": 1, "d": 1}'],
         ),
         (
             {"if": {"properties": {"b": {"const": 1}}, "required": ["b"]}, "else": {}},
@@ -454,8 +477,8 @@ def test_a_name_that_is_asked_for_is_named() -> None:
         ),
         (
             {"if": {"properties": {"b": {"const": 1}}}, "then": {"required": ["c"]}},
-            ['{"b": 1, "c": 1}', '{"b": 2}', '{"c": 1}'],
-            ['{"b": 1}', '{"b": 2, "c": 1}'],
+            ['{"b": 1, "c": 1}', '{"b": 2}', '{"c": 1}', '{"b": 2, "c": 1}'],
+            ['{"b": 1}', '{"b": 2, "d": 1}'],
         ),
     ):
         schema = {"type": "object", "properties": {"a": {}}, **asked}
@@ -463,13 +486,66 @@ def test_a_name_that_is_asked_for_is_named() -> None:
         check(schema, accepted, [], additional_properties=True, key_order="any")
 
 
+@pytest.mark.parametrize("keyword", ["$ref", "allOf", "anyOf", "oneOf"])
+def test_what_an_object_says_of_other_members_counts(keyword: str) -> None:
+    base = {"type": "object", "properties": {"a": {"type": "string"}}}
+    applied: Any = "#/$defs/base" if keyword == "$ref" else [base]
+    schema = {keyword: applied, "unevaluatedProperties": {"type": "integer"}}
+    check(
+        {**schema, "$defs": {"base": base}},
+        ['{"a": "x"}', '{"a": "x", "z": 1}'],
+        ['{"a": 1}', '{"a": "x", "z": "y"}'],
+        additional_properties=False,
+    )
+
+
+def test_branches_that_hold_together_say_what_is_evaluated() -> None:
+    branches = [{"properties": {name: {"type": "string"}}} for name in "ab"]
+    check(
+        {"type": "object", "unevaluatedProperties": False, "anyOf": branches},
+        ['{"a": "x", "b": "y"}', '{"a": "x"}', "{}"],
+        ['{"a": "x", "c": 1}'],
+        additional_properties=False,
+    )
+
+
+def test_a_union_of_what_is_required_costs_little() -> None:
+    """Of which schemas ask for a name that is described anyway makes no difference."""
+    names = [f"f{number}" for number in range(60)]
+    schema = {
+        "type": "object",
+        "properties": {name: {"type": "integer"} for name in names},
+        "anyOf": [{"required": [name]} for name in names],
+    }
+    limits = tokfold.Limits(max_schema_formulas=5_000)
+    check(schema, ['{"f7": 1}', '{"f7": 1, "f9": 1}'], ["{}", '{"g": 1}'], limits=limits)
+    closed = {"additional_properties": False, "limits": limits}
+    check(schema, ['{"f7": 1}', '{"f7": 1, "f9": 1}'], ["{}", '{"g": 1}'], **closed)
+
+
+def test_a_nested_object_keeps_the_order_of_its_own_schema() -> None:
+    """Whatever else applies to it: what a schema says itself comes before what it applies."""
+    inner = {"type": "object", "properties": {"q": {}, "p": {}}}
+    for more in (
+        {"if": {"properties": {"k": {}}}, "then": {"properties": {"a": {"required": ["p"]}}}},
+        {"allOf": [{"properties": {"a": {"properties": {"p": {"const": 1}}}}}]},
+        {"anyOf": [{"properties": {"a": {"required": ["p"]}}}]},
+        {"patternProperties": {"^a": {"required": ["p"]}}},
+    ):
+        for schema in ({"properties": {"a": inner}, **more}, {**more, "properties": {"a": inner}}):
+            check(schema, ['{"a": {"q": 1, "p": 1}}'], ['{"a": {"p": 1, "q": 1}}'])
+    items = {"items": inner, "contains": {"properties": {"p": {"const": 1}}, "required": ["p"]}}
+    check({"type": "array", **items}, ['[{"q": 1, "p": 1}]'], ['[{"p": 1, "q": 1}]'])
+
+
 def test_what_opens_an_object_is_named_where_nothing_else_does() -> None:
-    schema = {"type": "object", "properties": {"a": {}}, "minProperties": 2}
-    with pytest.raises(UnsatisfiableSchemaError, match='"additionalProperties": true allows'):
+    schema = {"type": "object", "properties": {"a": {}}, "required": ["a"], "minProperties": 2}
+    with pytest.raises(UnsatisfiableSchemaError, match="additional_properties=True opens them"):
         Grammar.from_json_schema(schema)
-    with pytest.raises(UnsatisfiableSchemaError) as caught:
-        Grammar.from_json_schema({**schema, "additionalProperties": False})
-    assert "true" not in str(caught.value)
+    for more in ({"additionalProperties": False}, {"maxProperties": 1}):
+        with pytest.raises(UnsatisfiableSchemaError) as caught:
+            Grammar.from_json_schema({**schema, **more})
+        assert "opens" not in str(caught.value)
 
 
 # -- what is not enforced, and what is refused

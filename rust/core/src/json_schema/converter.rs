@@ -128,6 +128,8 @@ pub(super) struct Converter<'a> {
     pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
     /// Which names a schema asks for in a closed object.
     pub(super) asked_names: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
+    /// Whether a schema asks for members, and neither describes any nor lists values.
+    pub(super) only_ask: FxHashMap<SchemaId, bool>,
     /// Where `multipleOf` asks for a step, for errors.
     pub(super) steps: FxHashMap<DecimalId, JsonNodeId>,
     /// Automata, and the regular expressions that are of them too.
@@ -191,6 +193,7 @@ impl<'a> Converter<'a> {
             num_states: 0,
             required: FxHashMap::default(),
             asked_names: FxHashMap::default(),
+            only_ask: FxHashMap::default(),
             steps: FxHashMap::default(),
             expressions: Vec::new(),
             expression: None,
@@ -332,7 +335,7 @@ impl<'a> Converter<'a> {
         Ok(names)
     }
 
-    /// The names that a schema requires, always or beside another, and these others.
+    /// The names that a schema requires, always or beside another, and those on which it makes something depend.
     pub(super) fn asked_names(&mut self, schema: SchemaId) -> Result<Rc<FxHashSet<NameId>>> {
         if let Some(known) = self.asked_names.get(&schema) {
             return Ok(known.clone());
@@ -340,9 +343,9 @@ impl<'a> Converter<'a> {
         let mut names = (*self.required_names(schema)?).clone();
         if let SchemaKey::Schema(node, _) = self.key(schema) {
             for (name, dependency, _) in self.schemas.dependencies(node)? {
+                names.insert(self.name(name));
                 let Dependency::Names(required) = dependency else { continue };
                 self.spend(required.len())?;
-                names.insert(self.name(name));
                 names.extend(required.into_iter().map(|name| self.name(name)));
             }
         }

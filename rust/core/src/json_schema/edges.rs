@@ -13,8 +13,7 @@ mod cells;
 mod equal;
 mod ways;
 
-use super::alternatives::Choice;
-use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type, ValueId, ValueKey};
+use super::atoms::{Atom, SchemaId, Type, ValueId, ValueKey};
 use super::converter::{Converter, ValueDemand, ValueEdges};
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
@@ -312,66 +311,6 @@ impl Converter<'_> {
         formulas[Type::Object.index()] = self.formulas.or(all);
         let objects = self.alternative_sets.intern(alternatives);
         Ok(ValueKey { formulas, objects })
-    }
-
-    /// The formula of objects that have no members but those that some schemas name, where some of their
-    /// branches are taken; itself where they name none.
-    pub(super) fn closed(
-        &mut self,
-        conditions: &[(SchemaId, bool)],
-        formula: FormulaId,
-        choice: &Choice,
-    ) -> Result<FormulaId> {
-        if formula == FormulaId::FALSE {
-            return Ok(formula);
-        }
-        let mut branches = self.closing_branches(conditions, choice)?;
-        if branches.is_empty() {
-            return Ok(formula);
-        }
-        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.naming_branches(schema, choice)?.iter().copied());
-        }
-        let owner = self.schema_keys.intern(SchemaKey::Closed);
-        branches.sort_unstable();
-        branches.dedup();
-        let formula = self.without_names(formula, owner, &branches)?;
-        let only = self.formulas.literal(Atom::UnevaluatedProperties(owner, branches.into()));
-        Ok(self.formulas.and([formula, only]))
-    }
-
-    /// The schemas that name the members of a closed object.
-    pub(super) fn closing_branches(
-        &mut self,
-        conditions: &[(SchemaId, bool)],
-        choice: &Choice,
-    ) -> Result<Vec<Branch>> {
-        let mut branches = Vec::new();
-        for &(schema, _) in conditions.iter().filter(|condition| condition.1) {
-            branches.extend(self.property_branches(schema, choice)?.iter().copied());
-        }
-        Ok(branches)
-    }
-
-    /// Whether [`SchemaOptions::open_objects`](super::SchemaOptions::open_objects) would let an object that
-    /// meets some schemas have further members: nothing else closes it.
-    pub(super) fn is_closed_by_option(&mut self, schemas: &[SchemaId]) -> Result<bool> {
-        let conditions: Vec<_> = schemas.iter().map(|&schema| (schema, true)).collect();
-        if self.options.open_objects
-            || self.closing_branches(&conditions, &Choice::default())?.is_empty()
-        {
-            return Ok(false);
-        }
-        for &schema in schemas {
-            for applied in self.always_applied(schema)? {
-                let SchemaKey::Schema(node, _) = self.key(applied) else { continue };
-                let says = |keyword| self.schemas.value(node, keyword).is_some();
-                if says("additionalProperties") || says("unevaluatedProperties") {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
     }
 
     /// The condition that a value satisfies one schema.

@@ -23,6 +23,20 @@ const MOST_CONTAINED: u32 = 512;
 const MOST_DISTINCT: usize = 12;
 const MOST_KEPT: usize = 1_000;
 
+/// What branches are looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// What `unevaluatedProperties` and `unevaluatedItems` leave over, as the standard has it.
+    Evaluation,
+    /// Members of a closed object. What an `if` asks for are members although it fails.
+    Members,
+    /// Names that a closed object may have besides. Where a schema only asks for members, it does not matter whether
+    /// it holds.
+    Names,
+    /// Values of a closed object that are listed.
+    Lists,
+}
+
 impl Converter<'_> {
     pub(super) fn object_atoms(
         &mut self,
@@ -84,7 +98,7 @@ impl Converter<'_> {
 
     /// Whether a schema evaluates members, as the standard calls it; `others` counts those that no other
     /// schema evaluates.
-    fn evaluates_members(&self, node: JsonNodeId, others: bool) -> Result<bool> {
+    pub(super) fn evaluates_members(&self, node: JsonNodeId, others: bool) -> Result<bool> {
         Ok(self.says_properties(node)?
             || others && self.schemas.subschema(node, "unevaluatedProperties")?.is_some())
     }
@@ -118,7 +132,7 @@ impl Converter<'_> {
         choice: &Choice,
     ) -> Result<Box<[Branch]>> {
         let schemas = self.schemas;
-        self.branches_where(schema, kind, (choice, false), |this, branch, node| {
+        self.branches_where(schema, kind, (choice, For::Evaluation), |this, branch, node| {
             Ok(match kind {
                 Type::Object => this.evaluates_members(node, branch != schema)?,
                 _ => {
@@ -131,51 +145,24 @@ impl Converter<'_> {
         })
     }
 
-    /// The schemas that describe members of a closed object, each with the condition under which they
-    /// are members of it.
-    pub(super) fn property_branches(
-        &mut self,
-        schema: SchemaId,
-        choice: &Choice,
-    ) -> Result<Box<[Branch]>> {
-        self.branches_where(schema, Type::Object, (choice, true), |this, branch, node| {
-            this.evaluates_members(node, branch != schema)
-        })
-    }
-
-    /// The schemas that give a closed object further names, likewise: they list the values that satisfy
-    /// them, or ask for members.
-    pub(super) fn naming_branches(
-        &mut self,
-        schema: SchemaId,
-        choice: &Choice,
-    ) -> Result<Box<[Branch]>> {
-        let schemas = self.schemas;
-        self.branches_where(schema, Type::Object, (choice, true), |this, _, node| {
-            Ok(this.lists_values(node)
-                || schemas.required(node)?.is_some()
-                || !schemas.dependencies(node)?.is_empty())
-        })
-    }
-
     /// Whether a schema lists the values that satisfy it.
     pub(super) fn lists_values(&self, node: JsonNodeId) -> bool {
         self.schemas.value(node, "const").is_some() || self.schemas.value(node, "enum").is_some()
     }
 
     /// The schemas of some kind that apply to a value, each with the condition under which it is
-    /// valid. With `closes`, what `if` asks for counts although it fails: it is about members that an
-    /// object has.
-    fn branches_where(
+    /// valid.
+    pub(super) fn branches_where(
         &mut self,
         schema: SchemaId,
         kind: Type,
-        (choice, closes): (&Choice, bool),
+        (choice, what_for): (&Choice, For),
         is_wanted: impl Fn(&Self, SchemaId, JsonNodeId) -> Result<bool>,
     ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
-        let mut work = vec![(schema, FormulaId::TRUE)];
-        while let Some((branch, condition)) = work.pop() {
+        // With each whether it stands in an `if`.
+        let mut work = vec![(schema, FormulaId::TRUE, false)];
+        while let Some((branch, condition, is_asked)) = work.pop() {
             self.spend(1)?;
             if condition == FormulaId::FALSE {
                 continue;
@@ -194,15 +181,20 @@ impl Converter<'_> {
             }
             for &(child, how) in applied.iter() {
                 let taken = choice.taken(branch, how);
+                let is_asked = is_asked || how == Applied::If;
+                let counts_always = match what_for {
+                    For::Evaluation | For::Lists => false,
+                    For::Members => is_asked,
+                    For::Names => is_asked || self.only_asks(child)?,
+                };
                 let more = match how {
-                    _ if taken == Some(child) => FormulaId::TRUE,
+                    _ if counts_always || taken == Some(child) => FormulaId::TRUE,
                     // Of `oneOf` no other branch is valid, and a closed object has the names of those
                     // that are taken.
                     Applied::One | Applied::Then | Applied::Else if taken.is_some() => continue,
-                    Applied::Any if taken.is_some() && !self.options.open_objects => continue,
+                    Applied::Any if taken.is_some() && what_for != For::Evaluation => continue,
                     Applied::Not => continue,
                     Applied::Always => FormulaId::TRUE,
-                    Applied::If if closes => FormulaId::TRUE,
                     Applied::Any | Applied::One | Applied::If => self.type_formula(child, kind)?,
                     Applied::Then => test.unwrap_or(FormulaId::FALSE),
                     Applied::Else => match test {
@@ -212,7 +204,7 @@ impl Converter<'_> {
                     Applied::Dependent(name) => self.formulas.literal(Atom::Required(name)),
                 };
                 let condition = self.formulas.and([condition, more]);
-                work.push((child, condition));
+                work.push((child, condition, is_asked));
             }
         }
         out.sort_unstable();

@@ -17,8 +17,8 @@
 //! - `converter`: what is kept once, and how a schema is refused (`Converter::unsupported`); `reading`, `constants`,
 //!   `members`, `characters`, `one_of`: from schemas to formulas; `scalars`: formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
-//!   names; `alternatives`: branches of unions, each with an order of its own, and which names a closed object may
-//!   have
+//!   names; `alternatives`: branches of unions, each with an order of its own; `closed`: which members a closed object
+//!   may have
 //! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
 //!   values there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order
@@ -29,6 +29,7 @@ mod alternatives;
 mod arrays;
 mod atoms;
 mod characters;
+mod closed;
 mod constants;
 mod converter;
 pub mod decimal;
@@ -64,7 +65,7 @@ pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
 pub use resolve::NoteLevel;
 
 use crate::budget::Budget;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::Grammar;
 use crate::limits::Limits;
 use crate::regular::Bounds;
@@ -164,9 +165,23 @@ impl SchemaSource<'_> {
         if self.options.style != Style::Json {
             return Ok(None);
         }
-        self.converted(|converter, root, value, values| {
-            explain::explain(converter, (root, value), values, beginning, self.budget)
-        })
+        let explain = |source: &SchemaSource<'_>| {
+            source.converted(|converter, root, value, values| {
+                explain::explain(converter, (root, value), values, beginning, self.budget)
+            })
+        };
+        let mut explained = explain(self)?;
+        if let Some(explained) = &mut explained
+            && !self.options.open_objects
+            && explained.has_unknown_member()
+        {
+            let opened = SchemaOptions { open_objects: true, ..self.options.clone() };
+            let opened = explain(&SchemaSource { options: &opened, ..*self });
+            if !matches!(opened, Ok(Some(opened)) if opened.has_unknown_member()) {
+                explained.say_what_opens();
+            }
+        }
+        Ok(explained)
     }
 
     /// Some work on the automata of the schema.
@@ -208,6 +223,20 @@ impl SchemaSource<'_> {
             work(&mut converter, root, value, values)
         };
         let done = run();
-        done.map_err(|error| converter.placed(error))
+        done.map_err(|error| self.with_what_opens(converter.placed(error)))
+    }
+
+    /// An error; where no value satisfies the schema because objects are closed, it says so.
+    fn with_what_opens(&self, mut error: Error) -> Error {
+        if let Error::Schema { kind: SchemaFault::Unsatisfiable, message, .. } = &mut error
+            && !self.options.open_objects
+        {
+            let options = SchemaOptions { open_objects: true, ..self.options.clone() };
+            let opened = SchemaSource { options: &options, ..*self };
+            if opened.converted(|_, _, _, _| Ok(())).is_ok() {
+                message.push_str(explain::OPENED);
+            }
+        }
+        error
     }
 }

@@ -57,6 +57,18 @@ impl Converter<'_> {
         let mut later: Vec<OrderStep> = Vec::new();
         let mut seen = FxHashSet::default();
         let mut work: Vec<OrderStep> = first(true).collect();
+        if work.len() > 1 {
+            // As if one schema held the others: what it says itself comes before what it applies, and the order
+            // of `properties` before that of `required`.
+            work.sort_by_cached_key(|step| {
+                let place = match step {
+                    OrderStep::Schema(schema) => self.place(*schema),
+                    OrderStep::Names(_) => self.schemas.root(),
+                };
+                let depth = self.schemas.arena().pointer(place).matches('/').count();
+                (depth, self.object_of(place, "properties").is_none(), place)
+            });
+        }
         work.reverse();
         later.extend(first(false));
         let mut is_late = false;
@@ -186,7 +198,7 @@ impl Converter<'_> {
                 continue;
             }
             for (atom, _) in self.formulas.atoms_of(formula) {
-                let mut schemas = Vec::new();
+                let (mut schemas, mut asking) = (Vec::new(), Vec::new());
                 match self.atom(atom) {
                     Atom::Required(name) if met.insert(*name) => out.push(*name),
                     Atom::Properties(schema) => schemas.push(*schema),
@@ -200,13 +212,22 @@ impl Converter<'_> {
                             }
                         }
                     }
-                    Atom::UnevaluatedProperties(_, branches) => {
+                    Atom::UnevaluatedProperties(owner, branches) => {
+                        if self.key(*owner) == SchemaKey::Closed {
+                            asking.extend(branches.iter().map(|branch| branch.1));
+                        }
                         for &(condition, branch) in branches {
                             schemas.push(branch);
                             work.push(condition);
                         }
                     }
                     _ => {}
+                }
+                for schema in asking {
+                    let mut names: Vec<NameId> =
+                        self.asked_names(schema)?.iter().copied().collect();
+                    names.sort_unstable();
+                    out.extend(names.into_iter().filter(|&name| met.insert(name)));
                 }
                 for schema in schemas {
                     let object = match self.key(schema) {

@@ -56,17 +56,7 @@ impl Converter<'_> {
                  conditions that contradict each other"
             }
         };
-        let says = |word| self.schemas.value(node, word).is_some();
-        let is_closed = !self.options.open_objects
-            && keyword == "minProperties"
-            && !says("additionalProperties")
-            && !says("unevaluatedProperties");
-        let hint = match is_closed {
-            true => "; \"additionalProperties\": true allows members that the schema does not name",
-            false => "",
-        };
-        let message = format!("{message}{hint}");
-        Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message))
+        Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message.into()))
     }
 
     /// The deepest place that leaves no value, and the keyword there; empty where it is the schema as
@@ -261,7 +251,7 @@ impl Converter<'_> {
     }
 
     /// A schema, and those that it applies in place to every value: what holds another before it.
-    pub(super) fn always_applied(&mut self, schema: SchemaId) -> Result<Vec<SchemaId>> {
+    fn always_applied(&mut self, schema: SchemaId) -> Result<Vec<SchemaId>> {
         let mut out: Vec<SchemaId> = Vec::new();
         let mut seen: FxHashSet<SchemaId> = FxHashSet::default();
         let mut work = vec![schema];

@@ -12,10 +12,10 @@ use rustc_hash::FxHashSet;
 /// Names that are shown.
 const MOST_NAMES: usize = 8;
 
-const ORDER: &str = "names stand in the order of the schema, and key_order=\"any\" takes any order";
+/// How the reason begins where a name may not come at all.
+pub(super) const NO_MEMBER: &str = "no member ";
 
-/// What lets an object have members that its schema does not name.
-const OPENED: &str = "; \"additionalProperties\": true in its schema allows others";
+const ORDER: &str = "names stand in the order of the schema, and key_order=\"any\" takes any order";
 
 impl Explainer<'_, '_> {
     /// In an open object, where a name is due or behind a member.
@@ -159,9 +159,7 @@ impl Explainer<'_, '_> {
                     }
                 }
                 Err(RefusedName::Unknown) => {
-                    let is_closed = self.walk.converter.is_closed_by_option(&object.of.schemas)?;
-                    let hint = if is_closed { OPENED } else { "" };
-                    let message = format!("no member {shown} is allowed{expected}{hint}");
+                    let message = format!("{NO_MEMBER}{shown} is allowed{expected}");
                     self.say(&object.of.schemas, message)?;
                 }
             }

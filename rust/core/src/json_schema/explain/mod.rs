@@ -46,6 +46,25 @@ pub struct Explained {
     pub reasons: Vec<Reason>,
 }
 
+/// What lets an object have members that its schema does not name.
+pub(super) const OPENED: &str =
+    "; objects that do not say otherwise are closed, and additional_properties=True opens them";
+
+impl Explained {
+    /// Whether a name stands where no member of that name may.
+    pub(super) fn has_unknown_member(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.message.starts_with(members::NO_MEMBER))
+    }
+
+    /// Says that it may where objects are open.
+    pub(super) fn say_what_opens(&mut self) {
+        let reasons = self.reasons.iter_mut();
+        reasons
+            .filter(|reason| reason.message.starts_with(members::NO_MEMBER))
+            .for_each(|reason| reason.message.push_str(OPENED));
+    }
+}
+
 /// The text whose place is to be explained.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning<'t> {
