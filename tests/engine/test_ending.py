@@ -362,6 +362,12 @@ def test_a_compiled_grammar_prepares_with_more_work_than_a_mask_has() -> None:
     matcher = tokfold.Matcher(compiled, max_tokens=shortest.tokens + 1)
     assert matcher.shortest() == shortest
     assert len(matcher.closing_tokens()) == shortest.tokens
+    # Classes that come later ask for nothing that would have to be made in a mask.
+    compiled.take_classes(tokfold.compile_classes(compiled.grammar, vocabulary))
+    later = tokfold.Matcher(compiled, max_tokens=shortest.tokens + 1)
+    assert compiled.has_classes
+    assert later.shortest() == shortest
+    assert len(later.closing_tokens()) == shortest.tokens
 
 
 def test_long_automata_and_counted_letters_take_little() -> None:

@@ -4,7 +4,7 @@
 //! are one node (Daciuk et al., 2000, for sorted strings).
 
 use super::strings::{Paths, Strings, Suffixes, UNREACHABLE, is_spelled, shared};
-use crate::network::{ClassSet, contains};
+use crate::network::{ClassSet, add_all, contains, insert};
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
 
@@ -23,6 +23,8 @@ struct Node {
     is_end: bool,
     /// The classes that lead to children.
     next: ClassSet,
+    /// The classes that lead on from there or from a node behind it.
+    later: ClassSet,
     /// The most tokens that any string from here to the end of a token needs by itself.
     tokens: u32,
     /// The node that goes on with those strings alone that need more than one token by themselves.
@@ -204,10 +206,12 @@ impl Dawg {
     /// A node more.
     fn push(&mut self, is_end: bool, children: &[(u8, NodeId)], tokens: u32) -> NodeId {
         let mut next = [0; 4];
-        children.iter().for_each(|child| next[child.0 as usize >> 6] |= 1 << (child.0 & 63));
+        children.iter().for_each(|child| insert(&mut next, child.0));
+        let mut later = next;
+        children.iter().for_each(|child| add_all(&mut later, &self.nodes[child.1 as usize].later));
         let first = self.children.len() as u32;
         self.children.extend_from_slice(children);
-        self.nodes.push(Node { first, is_end, next, tokens, hard: None });
+        self.nodes.push(Node { first, is_end, next, later, tokens, hard: None });
         self.nodes.len() as NodeId - 1
     }
 
@@ -261,6 +265,12 @@ impl Dawg {
     #[inline]
     pub(crate) fn next(&self, node: NodeId) -> &ClassSet {
         &self.nodes[node as usize].next
+    }
+
+    /// The classes that some token reads from a node on.
+    #[inline]
+    pub(crate) fn later(&self, node: NodeId) -> &ClassSet {
+        &self.nodes[node as usize].later
     }
 
     /// The children of a node, by class.

@@ -8,12 +8,13 @@
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
 //!   leave one, and which can matter.
 //! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
-//!   rule.
+//!   rule; `automata`: rules without calls, of which most states need no look at all tokens.
 //! - `letters`: the same in letters, which bounds it without any table.
 //!
 //! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
 //! sets of stacks of one family of texts.
 
+mod automata;
 mod dawg;
 mod exits;
 mod follow;

@@ -23,22 +23,26 @@
 //! - so is an exit at a node that another, no dearer, covers;
 //! - and one whose rest nobody beneath the rule can begin to read.
 //!
+//! In a rule that is a large automaton by itself, such as a format, tokens that end within it are looked at only where
+//! they can make a row better (`automata`).
+//!
 //! A state that counts up to a bound far away does what the state without that bound does: it takes over
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
+use super::automata::Leaving;
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
-use super::walk::Walk;
+use super::walk::{Looks, Walk};
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-type PairId = u32;
+pub(super) type PairId = u32;
 
 /// A frame that takes more tokens than this to leave is taken for one that cannot be left.
 const MOST_TOKENS: u32 = 1 << 24;
@@ -62,10 +66,10 @@ struct Caller {
     bytes: u32,
 }
 
-struct Pair {
-    state: u32,
+pub(super) struct Pair {
+    pub(super) state: u32,
     node: NodeId,
-    row: Vec<Exit>,
+    pub(super) row: Vec<Exit>,
     followers: Vec<Follower>,
     callers: Vec<Caller>,
     /// Pairs of states that count, which take over the exits within their bounds.
@@ -80,16 +84,16 @@ struct Pair {
 
 /// The rows of a network, as far as they were asked for.
 pub(super) struct Rows {
-    network: Arc<Network>,
-    dawg: Arc<Dawg>,
+    pub(super) network: Arc<Network>,
+    pub(super) dawg: Arc<Dawg>,
     /// For each rule the classes that can be read next where it is complete.
-    follow: Vec<ClassSet>,
-    pairs: Vec<Pair>,
+    pub(super) follow: Vec<ClassSet>,
+    pub(super) pairs: Vec<Pair>,
     /// For each pair the fewest tokens after which it can be left between two tokens, as far as known.
-    clean: Vec<u32>,
+    pub(super) clean: Vec<u32>,
     numbers: FxHashMap<(u32, NodeId), PairId>,
     /// Pairs that are still to be explored.
-    fresh: Vec<PairId>,
+    pub(super) fresh: Vec<PairId>,
     /// Exits that are still to be passed on, by their cost: those between two tokens, which bound what
     /// others may cost, before those within one.
     queue: Vec<[Vec<(PairId, NodeId)>; 2]>,
@@ -100,9 +104,11 @@ pub(super) struct Rows {
     counts_bytes: bool,
     /// Exits passed on so far.
     relaxations: u64,
-    walk: Walk,
+    pub(super) walk: Walk,
     tails: Arc<Tails>,
-    bytes: usize,
+    /// For each rule that is a large automaton by itself how it is left; `None` for other rules.
+    pub(super) automata: FxHashMap<u32, Option<Arc<Leaving>>>,
+    pub(super) bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
 }
@@ -130,6 +136,7 @@ impl Rows {
             relaxations: 0,
             walk: Walk::new(tails.clone()),
             tails,
+            automata: FxHashMap::default(),
             bytes: 0,
             most_bytes: usize::MAX,
         })
@@ -234,10 +241,7 @@ impl Rows {
     fn begin(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
         let Some((free, left)) = self.network.unbounded(state) else {
-            self.walk(pair, meter)?;
-            self.fresh.pop();
-            self.explore(pair);
-            return Ok(());
+            return self.begin_plain(pair, meter);
         };
         self.fresh.pop();
         let free = self.pair(free, node);
@@ -263,7 +267,7 @@ impl Rows {
             _ => false,
         };
         if is_needed {
-            self.walk(pair, meter)?;
+            self.walk(pair, Looks::All, meter)?;
         }
         self.bounded.pop();
         if is_needed {
@@ -273,14 +277,19 @@ impl Rows {
     }
 
     /// Walks on from a pair.
-    fn walk(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
+    pub(super) fn walk(
+        &mut self,
+        pair: PairId,
+        looks: Looks,
+        meter: &mut Meter,
+    ) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
         let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-        self.walk.from((state, node), (&self.network, &self.dawg), most_bytes, meter)
+        self.walk.from((state, node), looks, (&self.network, &self.dawg), most_bytes, meter)
     }
 
     /// Has the row of a pair depend on what was walked from it.
-    fn explore(&mut self, pair: PairId) {
+    pub(super) fn explore(&mut self, pair: PairId) {
         let walk = std::mem::take(&mut self.walk);
         self.pairs[pair as usize].is_explored = true;
         let root = self.dawg.root();

@@ -4,13 +4,26 @@ use super::dawg::{Dawg, NodeId};
 use super::tails::Tails;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, insert, meet};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A walk goes into rules of at most so many states.
 const FEW_STATES: usize = 64;
+/// Of an automaton of fewer states everything is looked at at once.
+const MANY_STATES: usize = if cfg!(test) { 1 } else { 24 };
+const MOST_STATES: usize = 1 << 15;
 /// Walks that hold more give it back.
 const MANY_BYTES: usize = 1 << 20;
+/// Which places a walk looks for, in a rule that is an automaton by itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Looks {
+    /// All that there are.
+    #[default]
+    All,
+    /// Those where the rule is complete, behind one of these classes.
+    Left(ClassSet),
+}
+
 /// What stands beneath where the walk is in no other rule.
 const NO_RETURN: u32 = u32::MAX;
 
@@ -24,6 +37,7 @@ const NO_RETURN: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Walk {
     tails: Arc<Tails>,
+    looks: Looks,
     /// Nodes at which the rule is complete.
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
@@ -141,11 +155,13 @@ impl Walk {
     pub(super) fn from(
         &mut self,
         (state, node): (u32, NodeId),
+        looks: Looks,
         (network, dawg): (&Network, &Dawg),
         most_bytes: usize,
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         self.clear();
+        self.looks = looks;
         self.marks.resize(dawg.len() + 1, 0);
         self.level.nodes((state, NO_RETURN)).push(node);
         let mut bytes = 0;
@@ -211,6 +227,10 @@ impl Walk {
             if network.is_final(state) {
                 self.left.extend(nodes.iter().map(|&node| (node, bytes)));
             }
+            if let Looks::Left(classes) = self.looks {
+                nodes.retain(|&node| meet(dawg.later(node), &classes));
+                return self.step(state, |to| (to, beneath), nodes, (network, dawg));
+            }
             let ended = network.after_token(state).filter(|_| ends);
             self.ended.extend(ended.map(|state| (state, bytes)));
         } else {
@@ -265,11 +285,7 @@ impl Walk {
         nodes: &[NodeId],
         (network, dawg): (&Network, &Dawg),
     ) {
-        let steps = self.steps.entry(state).or_insert_with(|| {
-            let steps = steps(network, state, &self.tails);
-            self.bytes_held += 32 + std::mem::size_of_val(&*steps);
-            steps
-        });
+        let steps = steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
         for (classes, to) in steps {
             if !nodes.iter().any(|&node| meet(classes, dawg.next(node))) {
                 continue;
@@ -279,6 +295,42 @@ impl Walk {
                 to.extend(dawg.children_by(node, classes));
             }
         }
+    }
+
+    /// The states of a rule that letters lead to from one, and the classes behind which the rule is complete there;
+    /// `None` where one calls another rule, is a set, or counts up to a bound that is near, or where they are too few
+    /// or too many.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(super) fn automaton_from(
+        &mut self,
+        state: u32,
+        network: &Network,
+        meter: &mut Meter,
+    ) -> Result<Option<(ClassSet, FxHashSet<u32>)>, Halt> {
+        let mut last: ClassSet = [0; 4];
+        let mut met: FxHashSet<u32> = FxHashSet::default();
+        let mut work = vec![state];
+        while let Some(state) = work.pop() {
+            if !met.insert(state) {
+                continue;
+            }
+            let is_plain = network.unguarded(state) == state && network.unbounded(state).is_none();
+            if !is_plain || !network.calls(state).is_empty() || met.len() > MOST_STATES {
+                return Ok(None);
+            }
+            let steps =
+                steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
+            meter.spend(1 + steps.len() as u64)?;
+            for (classes, to) in steps {
+                if network.is_final(*to) {
+                    add_all(&mut last, classes);
+                }
+                work.push(*to);
+            }
+        }
+        Ok((met.len() >= MANY_STATES).then_some((last, met)))
     }
 
     /// Whether the rule of a start is finite, small, and calls no other.
@@ -291,6 +343,21 @@ impl Walk {
         self.is_entered.insert(start, is_entered);
         is_entered
     }
+}
+
+/// The steps of a state, remembered.
+fn steps_of<'s>(
+    known: &'s mut FxHashMap<u32, Steps>,
+    bytes_held: &mut usize,
+    state: u32,
+    network: &Network,
+    tails: &Tails,
+) -> &'s Steps {
+    known.entry(state).or_insert_with(|| {
+        let steps = steps(network, state, tails);
+        *bytes_held += 32 + std::mem::size_of_val(&*steps);
+        steps
+    })
 }
 
 /// Where letters lead from a state, by way of tail calls too.

@@ -56,7 +56,7 @@ impl Engine {
     /// # Errors
     /// Those of [`Self::ending`] and [`Self::countdown`].
     pub(super) fn ends_over(&self, interrupt: &Interrupt) -> std::result::Result<Over, Halt> {
-        let usual = if self.has_classes() { Over::Classes } else { Over::Thinned };
+        let usual = self.usual_ends();
         let Some((fewest, farthest)) = self.network.budgets_of_tokens() else { return Ok(usual) };
         if self.countdown(interrupt)?.most_raised.is_none() {
             return Ok(Over::All); // letters bound no tokens
@@ -65,6 +65,20 @@ impl Engine {
         let most = self.ending(usual, interrupt)?.most_tokens().saturating_add(farthest);
         // The token that enters the rule, and the next one, are counted already.
         Ok(if fewest >= most.saturating_add(2) { usual } else { Over::All })
+    }
+
+    /// Over which classes the rows of exits are, where no rule counts tokens: those that the rows were made with
+    /// first. Classes of masks that come later, from a thread in the background, do not ask for other rows.
+    fn usual_ends(&self) -> Over {
+        let is_made = |over: Over| self.endings.rows[over as usize].get().is_some();
+        let is_thinned = self.endings.thinned.get().is_some_and(Option::is_some);
+        match self.has_classes() {
+            true if is_made(Over::Thinned) && is_thinned && !is_made(Over::Classes) => {
+                Over::Thinned
+            }
+            true => Over::Classes,
+            false => Over::Thinned,
+        }
     }
 
     /// The rows of exits.
@@ -107,7 +121,7 @@ impl Engine {
             let mut meter = Meter::default();
             meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
             let most_bytes = self.limits.max_memo_bytes;
-            let over = if self.has_classes() { Over::Classes } else { Over::Thinned };
+            let over = self.usual_ends();
             let made = self.ending(over, interrupt).and_then(|ending| {
                 ending.prepare(&self.network, most_bytes, interrupt, &mut meter)
             });

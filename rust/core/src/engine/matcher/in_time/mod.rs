@@ -398,6 +398,7 @@ impl Matcher {
     pub fn shortest(&self, interrupt: &Interrupt) -> Result<Shortest> {
         self.refuse_uncounted()?;
         let interrupt = &self.mask_interrupt(interrupt);
+        interrupt.look()?;
         let mut family = lock::write(&self.family, interrupt)?;
         if self.ended(&family) {
             return Ok(Shortest { tokens: Some(0), bytes: Some(0) });
