@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tokfold import _core
 from tokfold._checks import bitmask_error, of_row, shared, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
-from tokfold.errors import MatcherStateError, TokfoldError, VocabularyError
+from tokfold.errors import CancelledError, MatcherStateError, TokfoldError, VocabularyError
 from tokfold.matcher import Matcher
 
 __all__ = [
@@ -130,7 +130,7 @@ def _filled(
         raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {ended!r}")
     tensor = shared(bitmask)
     bitmask = bitmask if tensor is None else tensor
-    places = None if rows is None else list(rows)
+    places = None if rows is None else list(map(operator.index, rows))
     if places is not None:
         if len(places) != len(matchers):
             raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
@@ -304,6 +304,8 @@ def _settled(
         if not isinstance(answer, Exception):
             found[index] = answer
         elif ended == "raise" or not matcher.is_terminated:
+            if isinstance(answer, CancelledError) and isinstance(matcher, Matcher):
+                matcher._name_resume(answer)
             raise of_row(answer, row)
         elif ended == "stop":
             found[index] = True
@@ -356,9 +358,16 @@ def _are_ours(matchers: Sequence[BatchMatcher]) -> TypeGuard[Sequence[Matcher]]:
     """
     if all(issubclass(kind, Matcher) for kind in set(map(type, matchers))):
         return True
-    for matcher in matchers:
+    rows: dict[int, int] = {}
+    for row, matcher in enumerate(matchers):
         if not is_matcher(matcher):
             raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
+        first = rows.setdefault(id(matcher), row)
+        if first != row:
+            raise MatcherStateError(
+                f"row {row}: this matcher stands in row {first} too, and none may be twice in one "
+                "batch: fork it"
+            )
     return False
 
 
@@ -374,4 +383,4 @@ def _threads(threads: int | None, count: int) -> int:
         return wanted if wanted < 2 else min(_cpus(), wanted)
     if threads < 0:
         raise ValueError(f"threads must be 0 or more, not {threads}")
-    return threads
+    return min(threads, 1 << 16)

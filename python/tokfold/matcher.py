@@ -60,8 +60,8 @@ class Matcher(metaclass=Named):
 
     The calls that read, undo or write masks take an ``interrupt``, a :class:`tokfold.Interrupt`:
     each raises :class:`CancelledError` or :class:`DeadlineExceededError` when it ends, also where
-    it has ended before, and the matcher is as it was. The deadlines of ``limits`` and
-    :meth:`cancel` count besides::
+    it has ended before, and the matcher is as it was. The deadlines of ``limits`` count besides,
+    and so does :meth:`cancel`, but where steps are taken back: a cancelled text can be::
 
         matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
 
@@ -404,7 +404,7 @@ class Matcher(metaclass=Named):
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
-            CancelledError, DeadlineExceededError: as :meth:`accept_token`.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
         if count < 0:
             raise ValueError(f"count must be 0 or more, not {count}")
@@ -419,7 +419,7 @@ class Matcher(metaclass=Named):
         """Take back all steps; a restored matcher goes back to where it was restored.
 
         Raises:
-            CancelledError, DeadlineExceededError: as :meth:`accept_token`.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
         self._core.reset(_within(interrupt))
 
@@ -475,7 +475,11 @@ class Matcher(metaclass=Named):
             UnsupportedGrammarError: as for ``max_tokens`` of the constructor.
             LimitExceededError, CancelledError: as :meth:`fill_bitmask`.
         """
-        return Shortest(*self._core.shortest(_within(interrupt)))
+        try:
+            return Shortest(*self._core.shortest(_within(interrupt)))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     def closing_tokens(
         self, limit: int = MAX_CLOSING_TOKENS, *, interrupt: Interrupt | None = None
@@ -495,7 +499,11 @@ class Matcher(metaclass=Named):
             TokenBudgetError: no tokens of the vocabulary complete the text.
             UnsupportedGrammarError, LimitExceededError, CancelledError: as :meth:`shortest`.
         """
-        return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
+        try:
+            return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
 
     @property
     def vocabulary(self) -> Vocabulary:
@@ -782,7 +790,8 @@ class Matcher(metaclass=Named):
     def cancel(self) -> None:
         """Make the call that another thread is in end with :class:`CancelledError`.
 
-        Stays in force until :meth:`resume`; the state is as it was before that call.
+        Stays in force until :meth:`resume`; the state is as it was before that call. Only
+        :meth:`rollback`, :meth:`reset` and what reads attributes still work until then.
         """
         self._is_cancelled = True
         self._core.cancel(True)

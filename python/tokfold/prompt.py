@@ -151,7 +151,8 @@ class PromptMatcher:
     def _allowed(self, left: bytes) -> list[int]:
         tokens, inner = _tokens_of(self.vocabulary, self.stop_token_ids), self._inner
         begun = [end for end in range(1, len(left) + 1) if tokens.ids(left[:end])]
-        after = None if self.tokens_left is None else self.tokens_left - 1
+        bound = self._bound(left)
+        after = None if bound is None else bound - 1
         if after is not None and begun:
             needed = _fewest(tokens, left, inner, range(begun[0], len(left) + 1), after)
             begun = [end for end in begun if needed[end] <= after]
@@ -217,13 +218,26 @@ class PromptMatcher:
         """Whether the tokens left after a step complete the text; the text counts from the end."""
         if self.tokens_left is None:
             return True
-        after, inner = self.tokens_left - count, self._inner
+        bound = self.tokens_left if count == 0 else self._bound(left)
+        assert bound is not None
+        after, inner = bound - count, self._inner
         tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
         if _fewest(tokens, left, inner, range(shared, len(left) + 1), after)[shared] > after:
             return False
         if shared == len(left):
-            inner._allow_tokens(after)
+            inner._allow_tokens(self.tokens_left - count)
         return True
+
+    def _bound(self, left: bytes) -> int | None:
+        """The tokens that may still come; of the last ones those with which nothing new begins."""
+        most = self.tokens_left
+        if most is None or most > getattr(self._inner, "prefer_end", 0):
+            return most
+        # Before the step, so that the matcher of the text stands behind the end of the prompt.
+        inner = self._inner.fork()
+        inner.rollback(inner.num_steps - self._behind)
+        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
+        return min(most, _fewest(tokens, left, inner, range(len(left) + 1), 0)[0] + 1)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last steps, over a stop token too.

@@ -322,3 +322,51 @@ def test_errors_of_a_batch_name_the_row(compiled):
     assert [matcher.num_steps for matcher in matchers] == [0] * 5
     with pytest.raises(ValueError, match=r"^row 2: count must be 0 or more"):
         tokfold.rollback_batch(matchers, [0, 0, -1, 0, 0])
+
+
+def test_a_prompt_stands_in_a_batch_once(compiled) -> None:
+    """As other matchers do: a second time is refused, and nothing has moved."""
+    prompt = tokfold.Matcher(compiled).process_prompt([]).matcher
+    other = tokfold.Matcher(compiled)
+    bitmask = tokfold.allocate_bitmask(3, len(compiled.vocabulary))
+    token = TOKENS.index(b"[")
+    for twice in (
+        lambda: tokfold.accept_token_batch([prompt, other, prompt], [token] * 3),
+        lambda: tokfold.fill_bitmask_batch([prompt, other, prompt], bitmask),
+        lambda: tokfold.rollback_batch([prompt, other, prompt], [0] * 3),
+    ):
+        with pytest.raises(tokfold.MatcherStateError, match="row 2: this matcher stands in row 0"):
+            twice()
+    assert (prompt.num_steps, other.num_steps) == (0, 0)
+
+
+@pytest.mark.parametrize("kind", ["numpy", "numbers", "torch"])
+def test_rows_are_numbers_of_any_kind(compiled, kind) -> None:
+    if kind == "torch":
+        rows = pytest.importorskip("torch").tensor([1])
+    else:
+        rows = np.array([1]) if kind == "numpy" else [np.int32(1)]
+    matcher, size = tokfold.Matcher(compiled), len(compiled.vocabulary)
+    expected = tokfold.allocate_bitmask(2, size)
+    tokfold.fill_bitmask_batch([matcher], expected, rows=[1])
+    found = tokfold.allocate_bitmask(2, size)
+    tokfold.fill_bitmask_batch([matcher], found, rows=rows, threads=10**30)
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_a_cancelled_matcher_says_what_ends_that(compiled) -> None:
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.shortest().tokens is not None
+    matcher.cancel()
+    bitmask = tokfold.allocate_bitmask(1, len(compiled.vocabulary))
+    for call in (
+        matcher.shortest,
+        matcher.closing_tokens,
+        lambda: tokfold.fill_bitmask_batch([matcher], bitmask),
+    ):
+        with pytest.raises(tokfold.CancelledError, match=r"counts until its resume\(\)"):
+            call()
+    matcher.rollback(0)  # a text can be taken back
+    matcher.reset()
+    matcher.resume()
+    assert matcher.shortest().tokens is not None

@@ -410,3 +410,26 @@ def test_the_mask_of_a_prompt_has_no_item_twice() -> None:
     healed = matcher.process_prompt([0, 1]).matcher
     assert healed.left == b" "
     assert [token for token in (2, 3, 4) if token in mask(healed)] == [3, 4]
+
+
+def test_nothing_new_begins_in_the_end_of_a_prompt_either() -> None:
+    """Of the last tokens none takes the text further from its end, as without a prompt."""
+    tokens = [b"q", b"x", b"[", b"]", b"[[[", b"x[", b"x[[[", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[7])
+    compiled = tokfold.compile('root ::= "[" root* "]"', vocabulary)
+
+    def healed(prefer_end: int) -> tokfold.PromptMatcher:
+        matcher = tokfold.Matcher(compiled, max_tokens=10, prefer_end=prefer_end)
+        return matcher.process_prompt([0, 1]).matcher
+
+    assert mask(healed(0)) == [1, 5, 6]
+    assert mask(healed(9)) == [1, 5, 6]  # one token is left before the last nine
+    near = healed(10)
+    assert near.left == b"x"
+    assert mask(near) == [1, 5]
+    assert not near.accept_token(6)
+    assert near.fork().accept_bytes(b"x[[[")  # which are no tokens of the budget
+    assert near.fork().accept_token(1)
+    assert near.accept_token(5)
+    assert (near.tokens_left, near.matcher.prefer_end) == (9, 10)
+    assert mask(near) == [3]
