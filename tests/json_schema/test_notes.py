@@ -679,3 +679,33 @@ def test_what_has_no_warning_is_enforced(schema: Schema) -> None:
             assert verdict is not False, value
         verdicts.add(verdict)
     assert verdicts >= {True, False}
+
+
+def test_what_is_never_written_is_noted() -> None:
+    """A member that no value satisfies is left out of the grammar, with a word of it."""
+    union = {
+        "oneOf": [
+            {"type": "object", "properties": {"meow": {"type": "string"}}},
+            {"type": "object", "properties": {"bark": {"type": "string"}}},
+        ]
+    }
+    schema = {
+        "type": "object",
+        "properties": {
+            "pet": union,
+            "pets": {"type": "array", "items": {"type": "integer", "minimum": 2, "maximum": 1}},
+            "none": False,
+            "never": {"not": {}},
+            "name": {
+                "anyOf": [{"type": "string"}, {"type": "integer", "minimum": 2, "maximum": 1}]
+            },
+        },
+    }
+    for is_open, pointers in ((False, ["pet", "pets/items"]), (True, ["pets/items"])):
+        grammar = Grammar.from_json_schema(schema, additional_properties=is_open)
+        found = {note.pointer: note for note in grammar.notes if "never written" in note.message}
+        assert list(found) == [f"#/properties/{pointer}" for pointer in pointers]
+        assert all(note.level == "warning" for note in found.values())
+        hints = ["additional_properties=True" in note.message for note in found.values()]
+        assert hints == [pointer == "pet" for pointer in pointers]
+    assert not recognize(Grammar.from_json_schema(schema), '{"pet": {"meow": "x"}}').accepted

@@ -138,6 +138,10 @@ pub(super) struct Converter<'a> {
     pub(super) expression: Option<JsonNodeId>,
     /// What `uniqueItems` is not enforced at, where that is allowed.
     pub(super) not_enforced: Vec<String>,
+    /// Schemas of members or items that no value satisfies.
+    pub(super) impossible: FxHashSet<SchemaId>,
+    /// Notes of these.
+    pub(super) never_written: Vec<Note>,
     /// The schemas that values satisfy, where these are asked for.
     pub(super) asked: FxHashSet<(ValueId, SchemaId)>,
     pub(super) doing: Doing,
@@ -198,6 +202,8 @@ impl<'a> Converter<'a> {
             expressions: Vec::new(),
             expression: None,
             not_enforced: Vec::new(),
+            impossible: FxHashSet::default(),
+            never_written: Vec::new(),
             asked: FxHashSet::default(),
             doing: Doing::Nothing,
         }
@@ -242,7 +248,7 @@ impl<'a> Converter<'a> {
     }
 
     /// What there is to say of the keywords of the schemas met.
-    pub(super) fn notes(&self) -> Result<Vec<SchemaNote>> {
+    pub(super) fn notes(&mut self) -> Result<Vec<SchemaNote>> {
         let mut met: Vec<JsonNodeId> = (self.schema_keys.iter())
             .filter_map(|key| match **key {
                 SchemaKey::Schema(node, _) => Some(node),
@@ -256,6 +262,7 @@ impl<'a> Converter<'a> {
             self.note_format(schema, &mut notes)?;
             self.note_patterns(schema, &mut notes)?;
         }
+        notes.append(&mut self.never_written);
         notes.extend(self.schemas.note_on_root(&notes));
         notes.sort_by_key(|note| note.place);
         let placed = notes.into_iter().map(|note| {

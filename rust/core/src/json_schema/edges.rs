@@ -251,6 +251,8 @@ impl Converter<'_> {
                     self.note_asked(value, &all);
                     self.asked.extend(held.iter().map(|&schema| (value, schema)));
                     out.push((value, rest));
+                } else if let ([(schema, true)], None) = (all.as_slice(), restriction) {
+                    self.impossible.insert(*schema);
                 }
             }
         }

@@ -138,6 +138,7 @@ pub fn convert(
 ) -> Result<Converted> {
     let source = SchemaSource { text, resources, options, limits, budget };
     source.converted(|converter, _, value, values| {
+        converter.note_impossible(&values)?;
         let grammar = converter.emit(value, values)?;
         let not_enforced = std::mem::take(&mut converter.not_enforced);
         let notes = converter.notes()?;

@@ -1,10 +1,13 @@
-//! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there.
+//! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there. And which members and
+//! items have none, where the schema as a whole has some.
 
+use super::alternatives::Choice;
 use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::reading::Applied;
+use super::resolve::{Note, NoteLevel};
 use super::step::Member;
 use super::value::{JsonNode, JsonNodeId};
 use super::values::ReachedValues;
@@ -44,6 +47,50 @@ const IN_PLACE: [&str; 8] = ["not", "enum", "const", "allOf", "oneOf", "anyOf", 
 const MOST_SCHEMAS: usize = 1_000;
 
 impl Converter<'_> {
+    /// Notes members and items that are never written, where `false` does not say so.
+    pub(super) fn note_impossible(&mut self, values: &ReachedValues) -> Result<()> {
+        let mut none = std::mem::take(&mut self.impossible);
+        self.spend(self.asked.len())?;
+        let (mut some, mut without) = (FxHashSet::default(), Vec::new());
+        for &(value, schema) in self.asked.iter().filter(|one| values.all.contains_key(&one.0)) {
+            if values.productive.contains(&value) {
+                some.insert(schema);
+            } else {
+                without.push(schema);
+            }
+        }
+        none.extend(without.into_iter().filter(|schema| !some.contains(schema)));
+        let mut none: Vec<(JsonNodeId, SchemaId)> =
+            none.into_iter().map(|schema| (self.place(schema), schema)).collect();
+        none.sort_unstable();
+        none.dedup_by_key(|one| one.0);
+        for (place, schema) in none {
+            let says_so = match (self.key(schema), self.node(place)) {
+                (SchemaKey::Schema(..), JsonNode::Object(object)) => {
+                    object.iter().all(|(keyword, _)| keyword == "not")
+                }
+                _ => true,
+            };
+            if says_so {
+                continue;
+            }
+            let is_closed = !self.options.open_objects
+                && !self.closing_branches(&[(schema, true)], &Choice::default())?.is_empty();
+            let message = match is_closed {
+                false => {
+                    "no value satisfies this schema and what else applies there, so it is never written"
+                }
+                true => {
+                    "no value satisfies this schema and what else applies there, so it is never written; \
+                     if that is because objects are closed, additional_properties=True opens them"
+                }
+            };
+            let (level, message) = (NoteLevel::Warning, message.into());
+            self.never_written.push(Note { place, keyword: "".into(), level, message });
+        }
+        Ok(())
+    }
+
     /// The error of a value that no text has.
     pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &ReachedValues) -> Result<Error> {
         let (node, keyword) = self.cause(root, values)?;
