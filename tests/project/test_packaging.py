@@ -25,7 +25,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOLDER = Path(os.environ.get("TOKFOLD_WHEEL_DIR", ROOT / "dist"))
 WHEELS = sorted(FOLDER.glob("tokfold-*.whl"))
 MAX_BYTES = 6_000_000 if FOLDER.name == "suite-dist" else 5_000_000
-"""Of a wheel; one compiled for the tests has the core's assertions and no link-time optimization."""
+"""One compiled for the tests has the core's assertions, and no link-time optimization."""
 HEAVY = ("torch", "xgrammar", "transformers", "tokenizers", "tiktoken", "typer", "rich")
 
 pytestmark = pytest.mark.skipif(
