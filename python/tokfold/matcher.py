@@ -61,7 +61,7 @@ class Matcher(metaclass=Named):
     The calls that read, undo or write masks take an ``interrupt``, a :class:`tokfold.Interrupt`:
     each raises :class:`CancelledError` or :class:`DeadlineExceededError` when it ends, also where
     it has ended before, and the matcher is as it was. The deadlines of ``limits`` count besides,
-    and so does :meth:`cancel`, but where steps are taken back: a cancelled text can be::
+    and so does :meth:`cancel`, after which steps can still be taken back::
 
         matcher.accept_string(text, interrupt=tokfold.Interrupt(milliseconds=20))
 

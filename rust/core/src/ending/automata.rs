@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// How a rule is left that is an automaton by itself.
 pub(super) struct Leaving {
-    /// Its states, as far as letters lead there from its start.
+    /// Its states, as far as letters lead there from the one that was asked about first.
     pub(super) states: FxHashSet<u32>,
     /// The classes behind which it is complete.
     pub(super) last: ClassSet,
