@@ -14,10 +14,9 @@
 //!
 //! Files:
 //!
-//! - from a grammar to the automata of its rules: `rules` takes these steps in turn: `analysis` and `lookahead`
-//!   (what can be told without automata), `shapes` (what is written alike), `lower` (right-hand sides to automata;
-//!   `lower/repetitions` chooses which counts are written out and which are counted; `direct` and `tree`: large ones
-//!   that need no subset construction), `left_recursion`, `simplify`
+//! - from a grammar to the automata of its rules: `rules` takes these steps in turn: `analysis`, `lookahead` (before
+//!   there are automata), `shapes` (what is written alike), `lower` (right-hand sides; `lower/repetitions`: which counts
+//!   are kept; `direct`, `tree`: large ones without subset construction), `left_recursion`, `simplify`
 //! - from the automata to a network: `build` ([`Network::make`]) over `assemble` (the tables of states), `written`
 //!   (which form of a left-recursive rule charts read), `merge_classes`, `first_sets`, `delegation`
 //! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
