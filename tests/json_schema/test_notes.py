@@ -709,3 +709,16 @@ def test_what_is_never_written_is_noted() -> None:
         hints = ["additional_properties=True" in note.message for note in found.values()]
         assert hints == [pointer == "pet" for pointer in pointers]
     assert not recognize(Grammar.from_json_schema(schema), '{"pet": {"meow": "x"}}').accepted
+
+
+def test_what_is_written_beside_another_schema_is_not_noted() -> None:
+    """By itself a closed object has no member "b"; beside a schema with that name it has one."""
+    asks = {"not": {"properties": {"z": {}}, "not": {"required": ["b"]}}}
+    alone: Any = {"type": "object", "properties": {"a": {}}, **asks}
+    other = {"properties": {"x": {"properties": {"b": {}}}}, "required": ["k"]}
+    schema = {"properties": {"k": {}, "x": alone}, "anyOf": [other, {}]}
+    grammar = Grammar.from_json_schema(schema)
+    assert recognize(grammar, '{"k": 1, "x": {"a": 1, "b": 2}}').accepted
+    assert not any("never written" in note.message for note in grammar.notes)
+    never = Grammar.from_json_schema({"properties": {"k": {}, "x": alone}})
+    assert any("never written" in note.message for note in never.notes)

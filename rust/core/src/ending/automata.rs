@@ -4,20 +4,20 @@
 //! From a state in such a rule tokens lead to most of its states, so each of these has a walk over most tokens. Few of
 //! the tokens leave the rule: those that read one of the letters behind which it is complete, a quotation mark as a
 //! rule. If the rule can be left between two tokens after one, an exit behind another token costs as much at least.
-//! It matters only at nodes whose strings need more than one token by themselves ([`Leaving::hard`]), and only if the
+//! It matters only at nodes whose strings need more than one token by themselves ([`RuleExits::hard`]), and only if the
 //! row has nothing there yet.
 
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, is_kept};
 use super::rows::{PairId, Rows};
-use super::walk::Looks;
+use super::walk::Goal;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, meet};
 use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
-/// How a rule is left that is an automaton by itself.
-pub(super) struct Leaving {
+/// The exits of a rule that is one automaton.
+pub(super) struct RuleExits {
     /// Its states, as far as letters lead there from the one that was asked about first.
     pub(super) states: FxHashSet<u32>,
     /// The classes behind which it is complete.
@@ -27,12 +27,12 @@ pub(super) struct Leaving {
     pub(super) hard: Box<[NodeId]>,
 }
 
-/// Nodes of one rule that are told apart, at most.
+/// The maximum number of hard nodes of a rule.
 const MOST_HARD: usize = 64;
 
-impl Leaving {
-    /// For the classes behind which the rule is complete, and those that can be read behind the rule; `None` where
-    /// too many nodes are told apart.
+impl RuleExits {
+    /// From the states and the last classes of a rule, and the classes that can follow it; `None` where the rule has
+    /// more than [`MOST_HARD`] hard nodes.
     pub(super) fn new(
         (last, states): (ClassSet, FxHashSet<u32>),
         follow: &ClassSet,
@@ -70,23 +70,27 @@ impl Rows {
     /// The last pair that is new, of a state that does not count. In a large automaton only what leaves it is
     /// looked for first: most pairs need nothing else.
     pub(super) fn begin_plain(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
-        let leaving = self.leaving(self.pairs[pair as usize].state, meter)?;
-        if let Some(leaving) = leaving {
-            self.walk(pair, Looks::Left(leaving.last), meter)?;
+        let exits = self.rule_exits(self.pairs[pair as usize].state, meter)?;
+        if let Some(exits) = exits {
+            self.walk(pair, Goal::Exits(exits.last), meter)?;
             self.explore(pair);
-            if !self.gains_by_more(pair, &leaving) {
+            if !self.needs_all_tokens(pair, &exits) {
                 self.fresh.pop();
                 return Ok(());
             }
         }
-        self.walk(pair, Looks::All, meter)?;
+        self.walk(pair, Goal::All, meter)?;
         self.fresh.pop();
         self.explore(pair);
         Ok(())
     }
 
     /// How the rule of a state is left, if it is a large automaton by itself, as far as letters lead from there.
-    fn leaving(&mut self, state: u32, meter: &mut Meter) -> Result<Option<Arc<Leaving>>, Halt> {
+    fn rule_exits(
+        &mut self,
+        state: u32,
+        meter: &mut Meter,
+    ) -> Result<Option<Arc<RuleExits>>, Halt> {
         if self.network.counts_tokens() {
             return Ok(None);
         }
@@ -97,18 +101,18 @@ impl Rows {
             _ => {}
         }
         let found = self.walk.automaton_from(state, &self.network, meter)?;
-        let leaving =
-            found.and_then(|found| Leaving::new(found, &self.follow[rule as usize], &self.dawg));
+        let exits =
+            found.and_then(|found| RuleExits::new(found, &self.follow[rule as usize], &self.dawg));
         meter.spend(self.dawg.len() as u64 / 4)?;
-        let leaving = leaving.map(Arc::new);
-        self.bytes += 32 + leaving.as_ref().map_or(0, |leaving| leaving.bytes());
-        self.automata.insert(rule, leaving.clone());
-        Ok(leaving)
+        let exits = exits.map(Arc::new);
+        self.bytes += 32 + exits.as_ref().map_or(0, |exits| exits.bytes());
+        self.automata.insert(rule, exits.clone());
+        Ok(exits)
     }
 
     /// Whether a pair of a large automaton can gain by tokens that end in it: an exit behind such a token costs at
     /// least one token.
-    fn gains_by_more(&self, pair: PairId, leaving: &Leaving) -> bool {
+    fn needs_all_tokens(&self, pair: PairId, exits: &RuleExits) -> bool {
         let clean = self.clean[pair as usize];
         if clean > 1 {
             return true;
@@ -123,6 +127,6 @@ impl Rows {
             let exit = Exit { node: hard, tokens: 1, bytes: 0 };
             is_kept(&self.dawg, &exit, clean) && !is_known(hard)
         };
-        leaving.hard.iter().any(can_gain)
+        exits.hard.iter().any(can_gain)
     }
 }

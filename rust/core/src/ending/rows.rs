@@ -30,13 +30,13 @@
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
-use super::automata::Leaving;
+use super::automata::RuleExits;
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
-use super::walk::{Looks, Walk};
+use super::walk::{Goal, Walk};
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
 use rustc_hash::FxHashMap;
@@ -106,8 +106,8 @@ pub(super) struct Rows {
     relaxations: u64,
     pub(super) walk: Walk,
     tails: Arc<Tails>,
-    /// For each rule that is a large automaton by itself how it is left; `None` for other rules.
-    pub(super) automata: FxHashMap<u32, Option<Arc<Leaving>>>,
+    /// By rule the exits of those that are one large automaton; `None` for other rules.
+    pub(super) automata: FxHashMap<u32, Option<Arc<RuleExits>>>,
     pub(super) bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -267,7 +267,7 @@ impl Rows {
             _ => false,
         };
         if is_needed {
-            self.walk(pair, Looks::All, meter)?;
+            self.walk(pair, Goal::All, meter)?;
         }
         self.bounded.pop();
         if is_needed {
@@ -277,15 +277,10 @@ impl Rows {
     }
 
     /// Walks on from a pair.
-    pub(super) fn walk(
-        &mut self,
-        pair: PairId,
-        looks: Looks,
-        meter: &mut Meter,
-    ) -> Result<(), Halt> {
+    pub(super) fn walk(&mut self, pair: PairId, goal: Goal, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
         let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-        self.walk.from((state, node), looks, (&self.network, &self.dawg), most_bytes, meter)
+        self.walk.from((state, node), goal, (&self.network, &self.dawg), most_bytes, meter)
     }
 
     /// Has the row of a pair depend on what was walked from it.

@@ -9,19 +9,20 @@ use std::sync::Arc;
 
 /// A walk goes into rules of at most so many states.
 const FEW_STATES: usize = 64;
-/// Of an automaton of fewer states everything is looked at at once.
+/// Automata of fewer states are walked once, with the goal [`Goal::All`].
 const MANY_STATES: usize = if cfg!(test) { 1 } else { 24 };
+/// The maximum number of states of an automaton whose exits are looked for first.
 const MOST_STATES: usize = 1 << 15;
 /// Walks that hold more give it back.
 const MANY_BYTES: usize = 1 << 20;
-/// Which places a walk looks for, in a rule that is an automaton by itself.
+/// What a walk looks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Looks {
-    /// All that there are.
+pub(super) enum Goal {
+    /// All places.
     #[default]
     All,
-    /// Those where the rule is complete, behind one of these classes.
-    Left(ClassSet),
+    /// Places where a rule that is one automaton is complete, behind one of these classes.
+    Exits(ClassSet),
 }
 
 /// What stands beneath where the walk is in no other rule.
@@ -37,7 +38,7 @@ const NO_RETURN: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Walk {
     tails: Arc<Tails>,
-    looks: Looks,
+    goal: Goal,
     /// Nodes at which the rule is complete.
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
@@ -155,13 +156,13 @@ impl Walk {
     pub(super) fn from(
         &mut self,
         (state, node): (u32, NodeId),
-        looks: Looks,
+        goal: Goal,
         (network, dawg): (&Network, &Dawg),
         most_bytes: usize,
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         self.clear();
-        self.looks = looks;
+        self.goal = goal;
         self.marks.resize(dawg.len() + 1, 0);
         self.level.nodes((state, NO_RETURN)).push(node);
         let mut bytes = 0;
@@ -227,7 +228,7 @@ impl Walk {
             if network.is_final(state) {
                 self.left.extend(nodes.iter().map(|&node| (node, bytes)));
             }
-            if let Looks::Left(classes) = self.looks {
+            if let Goal::Exits(classes) = self.goal {
                 nodes.retain(|&node| meet(dawg.later(node), &classes));
                 return self.step(state, |to| (to, beneath), nodes, (network, dawg));
             }

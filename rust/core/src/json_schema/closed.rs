@@ -4,7 +4,7 @@ use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::members::For;
+use super::members::BranchUse;
 use crate::error::Result;
 
 impl Converter<'_> {
@@ -50,14 +50,14 @@ impl Converter<'_> {
 
     /// The schemas that describe members, each with the condition under which they are members.
     fn describing_branches(&mut self, schema: SchemaId, choice: &Choice) -> Result<Box<[Branch]>> {
-        self.branches_where(schema, Type::Object, (choice, For::Members), |this, _, node| {
+        self.branches_where(schema, Type::Object, (choice, BranchUse::Members), |this, _, node| {
             this.evaluates_members(node, true)
         })
     }
 
     /// The schemas that list the values that satisfy them, likewise.
     fn listing_branches(&mut self, schema: SchemaId, choice: &Choice) -> Result<Box<[Branch]>> {
-        self.branches_where(schema, Type::Object, (choice, For::Lists), |this, _, node| {
+        self.branches_where(schema, Type::Object, (choice, BranchUse::Lists), |this, _, node| {
             Ok(this.lists_values(node))
         })
     }
@@ -65,7 +65,7 @@ impl Converter<'_> {
     /// The schemas that ask for members, likewise.
     fn asking_branches(&mut self, schema: SchemaId, choice: &Choice) -> Result<Box<[Branch]>> {
         let schemas = self.schemas;
-        self.branches_where(schema, Type::Object, (choice, For::Names), |this, _, node| {
+        self.branches_where(schema, Type::Object, (choice, BranchUse::Names), |this, _, node| {
             Ok(!this.lists_values(node)
                 && (schemas.required(node)?.is_some() || !schemas.dependencies(node)?.is_empty()))
         })

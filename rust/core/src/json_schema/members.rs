@@ -23,9 +23,9 @@ const MOST_CONTAINED: u32 = 512;
 const MOST_DISTINCT: usize = 12;
 const MOST_KEPT: usize = 1_000;
 
-/// What branches are looked for.
+/// What the branches of a schema are used for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum For {
+pub(super) enum BranchUse {
     /// What `unevaluatedProperties` and `unevaluatedItems` leave over, as the standard has it.
     Evaluation,
     /// Members of a closed object. What an `if` asks for are members although it fails.
@@ -132,7 +132,7 @@ impl Converter<'_> {
         choice: &Choice,
     ) -> Result<Box<[Branch]>> {
         let schemas = self.schemas;
-        self.branches_where(schema, kind, (choice, For::Evaluation), |this, branch, node| {
+        self.branches_where(schema, kind, (choice, BranchUse::Evaluation), |this, branch, node| {
             Ok(match kind {
                 Type::Object => this.evaluates_members(node, branch != schema)?,
                 _ => {
@@ -156,7 +156,7 @@ impl Converter<'_> {
         &mut self,
         schema: SchemaId,
         kind: Type,
-        (choice, what_for): (&Choice, For),
+        (choice, usage): (&Choice, BranchUse),
         is_wanted: impl Fn(&Self, SchemaId, JsonNodeId) -> Result<bool>,
     ) -> Result<Box<[Branch]>> {
         let mut out: Vec<Branch> = Vec::new();
@@ -182,17 +182,17 @@ impl Converter<'_> {
             for &(child, how) in applied.iter() {
                 let taken = choice.taken(branch, how);
                 let is_asked = is_asked || how == Applied::If;
-                let counts_always = match what_for {
-                    For::Evaluation | For::Lists => false,
-                    For::Members => is_asked,
-                    For::Names => is_asked || self.only_asks(child)?,
+                let counts_always = match usage {
+                    BranchUse::Evaluation | BranchUse::Lists => false,
+                    BranchUse::Members => is_asked,
+                    BranchUse::Names => is_asked || self.only_asks(child)?,
                 };
                 let more = match how {
                     _ if counts_always || taken == Some(child) => FormulaId::TRUE,
                     // Of `oneOf` no other branch is valid, and a closed object has the names of those
                     // that are taken.
                     Applied::One | Applied::Then | Applied::Else if taken.is_some() => continue,
-                    Applied::Any if taken.is_some() && what_for != For::Evaluation => continue,
+                    Applied::Any if taken.is_some() && usage != BranchUse::Evaluation => continue,
                     Applied::Not => continue,
                     Applied::Always => FormulaId::TRUE,
                     Applied::Any | Applied::One | Applied::If => self.type_formula(child, kind)?,

@@ -59,7 +59,9 @@ impl Converter<'_> {
                 without.push(schema);
             }
         }
-        none.extend(without.into_iter().filter(|schema| !some.contains(schema)));
+        none.extend(without);
+        // What closes an object by itself may be met beside another schema, which names more members.
+        none.retain(|schema| !some.contains(schema));
         let mut none: Vec<(JsonNodeId, SchemaId)> =
             none.into_iter().map(|schema| (self.place(schema), schema)).collect();
         none.sort_unstable();

@@ -119,7 +119,7 @@ impl Engine {
     ) -> Result<(), Stop> {
         let ending = self.ending(over, interrupt)?;
         let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
-        // Whoever reads the answers holds the lock of the rows, so this one is free.
+        // A caller takes this lock only while it holds the lock of the rows, so no other caller holds this one.
         let answers = self.end_answers(trie, over);
         let mut made = answers.made.lock();
         let mut meter = Meter::default();
