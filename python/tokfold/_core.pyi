@@ -44,7 +44,10 @@ def convert_json_schemas(
     options: dict[str, Any],
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
-) -> list[tuple[Grammar, list[_Note], list[str]] | None]: ...
+) -> list[tuple[Grammar, SchemaNotes, list[str]] | None]: ...
+def json_text(
+    value: object, levels: int, values: int
+) -> str | tuple[Literal["values", "levels", "type", "name"], list[object], str]: ...
 def read_lark(
     text: str,
     start: str,
@@ -60,13 +63,20 @@ def regular_grammar(
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> Grammar: ...
+
+@final
+class SchemaNotes:
+    """What there is to say of the keywords of a schema."""
+
+    def listed(self) -> list[_Note]: ...
+
 def convert_json_schema(
     text: str,
     resources: list[tuple[str, str]],
     options: dict[str, Any],
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
-) -> tuple[Grammar, list[_Note], list[str]]: ...
+) -> tuple[Grammar, SchemaNotes, list[str]]: ...
 def schema_rule_origins(
     text: str,
     resources: list[tuple[str, str]],

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
-__all__ = ["dumps", "dumps_deep", "loads", "nesting"]
+__all__ = ["dumps", "loads", "nesting"]
 
 _LARGE_TEXT = 1 << 18
 """Characters that the C code reads in two or three milliseconds."""
@@ -57,31 +57,6 @@ def dumps(
         return json.dumps(value, ensure_ascii=ensure_ascii, default=default)
     encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, default=default)
     return "".join(encoder.iterencode(value))
-
-
-def dumps_deep(value: object) -> str:
-    """A value as JSON text, as :func:`json.dumps`, without recursion; it does not hold itself."""
-    out: list[str] = []
-    work: list[tuple[str, object]] = [("", value)]
-    closed = object()
-    while work:
-        before, found = work.pop()
-        out.append(before)
-        if isinstance(found, dict):
-            pairs = [(json.dumps({key: 0})[1:-2], each) for key, each in found.items()]
-            opening, closing = "{", "}"
-        elif isinstance(found, list | tuple):
-            pairs = [("", each) for each in found]
-            opening, closing = "[", "]"
-        else:
-            if found is not closed:
-                out.append(json.dumps(found))
-            continue
-        out.append(opening)
-        work.append((closing, closed))
-        commas = ["", *[", "] * len(pairs)]
-        work += [(commas[n] + pairs[n][0], pairs[n][1]) for n in reversed(range(len(pairs)))]
-    return "".join(out)
 
 
 def _is_small(value: object) -> bool:

@@ -7,10 +7,9 @@ JSON is read and written here without recursion. Bounds of XGrammar's converters
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from tokfold import _json
+from tokfold import _core, _json
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
 __all__ = [
@@ -118,54 +117,33 @@ def json_text(
         UnsupportedGrammarError: a number cannot be written.
         LimitExceededError: it is nested too deeply, within itself for example, or too large.
     """
-    path: list[tuple[Iterator[tuple[object, object]], object]] = []
-    entered: list[object] = []
-    nodes = deepest = 0
-    raising = "" if limit == "MAX_JSON_NESTING" else f", or raise it, Limits({limit}=...)"
-    found: object = value
-    while True:
-        nodes += 1
-        if nodes > MAX_JSON_NODES:
-            refuse_size(f"this {what} has too many values", "MAX_JSON_NODES", MAX_JSON_NODES)
-        if isinstance(found, dict | list | tuple):
-            if len(path) >= levels:
-                refuse_size(
-                    f"{pointer_to(entered[:8])}...: this {what} is nested too deeply, or holds "
-                    f"itself; make it flatter, with `$ref` for what repeats{raising}",
-                    limit,
-                    levels,
-                )
-            deepest = max(deepest, len(path) + 1)
-            items = found.items() if isinstance(found, dict) else enumerate(found)
-            path.append((iter(items), found))
-        elif not (found is None or isinstance(found, str | int | float)):
-            raise TypeError(
-                f"{pointer_to(entered)}: this {what} holds a value of type {type(found).__name__}, "
-                "which is no JSON; pass dicts, lists, strings, numbers, booleans and None"
-            )
-        while path:
-            step = next(path[-1][0], None)
-            if step is None:
-                path.pop()
-                del entered[len(path) - 1 if path else 0 :]
-                continue
-            key, found = step
-            if isinstance(path[-1][1], dict) and not isinstance(key, str | int | float | None):
-                raise TypeError(
-                    f"{pointer_to(entered)}: this {what} has a name of type {type(key).__name__}; "
-                    "names in JSON are strings"
-                )
-            del entered[len(path) - 1 :]
-            entered.append(key)
-            break
-        else:
-            break
     try:
-        return _json.dumps(value) if deepest <= MAX_JSON_NESTING else _json.dumps_deep(value)
+        written = _core.json_text(value, levels, MAX_JSON_NODES)
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnsupportedGrammarError(
             f"this {what} cannot be written as JSON: {error}", what, 1, 1
         ) from error
+    if isinstance(written, str):
+        return written
+    why, keys, name = written
+    if why == "values":
+        refuse_size(f"this {what} has too many values", "MAX_JSON_NODES", MAX_JSON_NODES)
+    if why == "levels":
+        raising = "" if limit == "MAX_JSON_NESTING" else f", or raise it, Limits({limit}=...)"
+        refuse_size(
+            f"{pointer_to(keys[:8])}...: this {what} is nested too deeply, or holds itself; make "
+            f"it flatter, with `$ref` for what repeats{raising}",
+            limit,
+            levels,
+        )
+    if why == "name":
+        raise TypeError(
+            f"{pointer_to(keys)}: this {what} has a name of type {name}; names in JSON are strings"
+        )
+    raise TypeError(
+        f"{pointer_to(keys)}: this {what} holds a value of type {name}, which is no JSON; pass "
+        "dicts, lists, strings, numbers, booleans and None"
+    )
 
 
 def loads(text: str, what: str) -> tuple[Any, bool]:

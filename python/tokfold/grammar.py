@@ -269,8 +269,8 @@ class Grammar(Built, metaclass=Named):
         if not isinstance(strict, bool):
             raise TypeError("strict must be True or False")
         grammar = cls._of(source, limits, interrupt)
-        warnings = tuple(note for note in grammar._converted.notes if note.level == "warning")
-        if strict and warnings:
+        warnings = grammar._warnings if strict else ()
+        if warnings:
             counted = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
             lines = [f"the schema has {counted}, and strict=True refuses it:", *map(str, warnings)]
             raise StrictSchemaError("\n".join(lines), warnings)
@@ -507,8 +507,13 @@ class Grammar(Built, metaclass=Named):
 
     @lazy
     def _notes(self) -> tuple[SchemaNote, ...]:
-        notes = (note for leaf in self._leaves for note in leaf._notes)
-        return self._converted.notes or tuple(dict.fromkeys(notes))
+        if self._converted.notes is not None:
+            return tuple(SchemaNote(*note) for note in self._converted.notes.listed())
+        return tuple(dict.fromkeys(note for leaf in self._leaves for note in leaf._notes))
+
+    @property
+    def _warnings(self) -> tuple[SchemaNote, ...]:
+        return tuple(note for note in self._notes if note.level == "warning")
 
     @lazy
     def _not_enforced(self) -> tuple[str, ...]:

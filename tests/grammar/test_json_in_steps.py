@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
+from collections import OrderedDict, defaultdict
+from enum import Enum, IntEnum
 from types import FrameType
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokfold import _json
+from tokfold import _core, _json
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
@@ -33,12 +36,90 @@ def test_values_come_back(value: object, ensure_ascii: bool) -> None:
     assert _json.loads(text) == json.loads(text)
 
 
-KEYS = st.text(max_size=4) | st.integers() | st.booleans() | st.none()
+class Name(str, Enum):  # noqa: UP042 - older classes of names are written so
+    A = "a"
 
 
-@given(st.recursive(VALUES, lambda inner: st.dictionaries(KEYS, inner).map(lambda d: (d, [d]))))
-def test_deep_values_are_written_alike(value: object) -> None:
-    assert _json.dumps_deep(value) == json.dumps(value)
+class Number(IntEnum):
+    ONE = 1
+
+
+KEYS = st.text(max_size=4) | st.integers() | st.floats() | st.booleans() | st.none()
+SCALARS = (
+    st.text(st.characters(exclude_categories=()), max_size=6)  # lone surrogates among them
+    | st.sampled_from([*map(chr, range(0x80)), "\ud800\udc00", "\U0001f600", Name.A, Number.ONE])
+    | st.integers()
+    | st.integers(-(2**70), 2**70)
+    | st.floats()
+    | st.booleans()
+    | st.none()
+)
+
+
+def containers(inner: st.SearchStrategy[object]) -> st.SearchStrategy[object]:
+    dicts = st.dictionaries(KEYS, inner, max_size=4)
+    return (
+        dicts
+        | dicts.map(OrderedDict)
+        | dicts.map(lambda found: defaultdict(int, found))  # type: ignore[arg-type]
+        | st.lists(inner, max_size=4)
+        | st.lists(inner, max_size=4).map(tuple)
+    )
+
+
+def written(value: object, levels: int = 200, values: int = 1_000_000) -> object:
+    return _core.json_text(value, levels, values)
+
+
+@given(st.recursive(SCALARS, containers, max_leaves=30))
+def test_the_core_writes_values_alike(value: object) -> None:
+    assert written(value) == json.dumps(value)
+
+
+def test_many_levels_and_many_values_are_written_alike() -> None:
+    deep: object = 1
+    for _ in range(5_000):
+        deep = {"a": [deep]}
+    assert str(written(deep, levels=10_000)).count("[") == 5_000
+    many = [{"name": "a", "sizes": [1, 2.5, None]}] * 20_000
+    assert written(many) == json.dumps(many)
+
+
+def test_what_cannot_be_written_says_where() -> None:
+    within: list[object] = []
+    within.append(within)
+    assert written(within, levels=3) == ("levels", [0, 0, 0], "list")
+    assert written([1, [2, 3]], values=5) == "[1, [2, 3]]"
+    assert written([1, [2, 3]], values=4) == ("values", [1, 1], "int")
+    assert written({"a": [0, object()]}) == ("type", ["a", 1], "object")
+    assert written({"a": {"b": 1, (1, 2): 3}}) == ("name", ["a"], "tuple")
+    with pytest.raises(ValueError, match="digits"):
+        written([10**5_000])
+
+
+def test_other_threads_run_while_a_value_is_written() -> None:
+    many: list[object] = [{"a": [1, 2, {}]}] * 100_000
+    turns = 0
+    seen: list[int] = []
+    is_done = threading.Event()
+
+    def write() -> None:
+        seen.append(turns)
+        written(many)
+        seen.append(turns)
+        is_done.set()
+
+    thread = threading.Thread(target=write)
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        thread.start()
+        while not is_done.is_set():
+            turns += 1
+    finally:
+        sys.setswitchinterval(interval)
+        thread.join()
+    assert seen[1] - seen[0] > 20
 
 
 @given(VALUES, st.data())

@@ -14,6 +14,8 @@ from json_schema.languages import language
 from tokfold import (
     Grammar,
     InvalidSchemaError,
+    LimitExceededError,
+    Limits,
     TokfoldError,
     UnsatisfiableSchemaError,
     UnsupportedSchemaError,
@@ -280,6 +282,50 @@ def test_bounds_that_are_none(options: dict[str, Any]) -> None:
 
 
 # -- spellings
+
+
+@pytest.mark.parametrize("keyword", ["anyOf", "oneOf"])
+@pytest.mark.parametrize("is_open", [False, True])
+def test_integers_that_tell_alternatives_apart(keyword: str, is_open: bool) -> None:
+    """Where all schemas that hold ask for integers they are written so, and else freely."""
+
+    def tagged(schema: object, **more: object) -> dict[str, object]:
+        return {"type": "object", "properties": {"k": schema, **more}, "required": ["k"]}
+
+    one, two = ({"type": "integer", "enum": [value]} for value in (1, 2))
+    union = {keyword: [tagged(one, a={}), tagged(two, b={}), tagged({"enum": [3, 1.5]})]}
+    check(
+        union,
+        ['{"k":1}', '{"k":2}', '{"k":3}', '{"k":3.0}', '{"k":1.5}'],
+        ['{"k":1.0}', '{"k":2.0}', '{"k":4}'],
+        additional_properties=is_open,
+    )
+    # Under one of these schemas any spelling of the number is right.
+    both = {"anyOf": [tagged(one, a={}), tagged({"type": "number"}, b={})]}
+    check(both, ['{"k":1}', '{"k":1.0}', '{"k":1.5}'], [], additional_properties=is_open)
+
+
+def test_escapes_in_annotations_take_no_work() -> None:
+    """A schema that is a dict has them wherever a description is not ASCII."""
+    members = {f"m{i}": {"$ref": "#/$defs/d", "description": "\u2014"} for i in range(50)}
+    schema = {"properties": members, "$defs": {"d": {"anyOf": [{"type": "null"}, {"const": 1}]}}}
+    escaped, plain = json.dumps(schema), json.dumps(schema, ensure_ascii=False)
+
+    def is_enough(work: int, text: str) -> bool:
+        try:
+            Grammar.from_json_schema(text, limits=Limits(max_network_work=work))
+        except LimitExceededError:
+            return False
+        return True
+
+    def needed(text: str) -> int:
+        least, most = 0, 1 << 20
+        while least < most:
+            middle = (least + most) // 2
+            least, most = (least, middle) if is_enough(middle, text) else (middle + 1, most)
+        return least
+
+    assert needed(escaped) < 1.02 * needed(plain)
 
 
 def test_integers() -> None:

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from tokfold import _core
 from tokfold._extras import require
-from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
+from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
@@ -170,11 +170,11 @@ class SchemaSource(Source):
 
 
 def converted(
-    found: tuple[_core.Grammar, list[tuple[Literal["warning", "info"], str, str, str]], list[str]],
+    found: tuple[_core.Grammar, _core.SchemaNotes, list[str]],
 ) -> Converted:
     """What becomes of a schema: a grammar, notes and what is not enforced, as the core says it."""
     core, notes, not_enforced = found
-    return Converted(core, tuple(SchemaNote(*note) for note in notes), tuple(not_enforced))
+    return Converted(core, notes, tuple(not_enforced))
 
 
 def _own_formats(formats: object) -> list[tuple[str, str]]:

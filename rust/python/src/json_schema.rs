@@ -15,10 +15,22 @@ use tokfold_core::json_schema::{
 use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
 
 /// What a note says: its level, the pointer, the keyword, and what there is to say of it.
-type Note = (&'static str, String, String, String);
+type Note<'n> = (&'static str, &'n str, &'n str, &'n str);
+
+/// What there is to say of the keywords of a schema: made Python objects where it is asked for.
+#[pyclass(frozen, module = "tokfold._core")]
+pub(crate) struct SchemaNotes(Vec<SchemaNote>);
+
+#[pymethods]
+impl SchemaNotes {
+    /// All notes, in the order of the document.
+    fn listed(&self) -> Vec<Note<'_>> {
+        self.0.iter().map(said).collect()
+    }
+}
 
 /// A grammar, what of its schema says nothing, and where `uniqueItems` is not enforced.
-type Returned = (Grammar, Vec<Note>, Vec<String>);
+type Returned = (Grammar, SchemaNotes, Vec<String>);
 
 /// Options from a mapping of field names; a name that is no field is a mistake of the package.
 pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
@@ -92,21 +104,19 @@ pub(crate) fn convert_json_schemas(
         interrupt.look()?;
         Ok(found)
     })?;
-    let returned = |converted: Option<json_schema::Converted>| {
-        converted.map(|converted| {
-            let notes = converted.notes.into_iter().map(said).collect();
-            (Grammar::of(converted.grammar), notes, converted.not_enforced)
-        })
-    };
-    Ok(converted.into_iter().map(returned).collect())
+    Ok(converted.into_iter().map(|converted| converted.map(returned)).collect())
 }
 
-fn said(note: SchemaNote) -> Note {
+fn returned(converted: json_schema::Converted) -> Returned {
+    (Grammar::of(converted.grammar), SchemaNotes(converted.notes), converted.not_enforced)
+}
+
+fn said(note: &SchemaNote) -> Note<'_> {
     let level = match note.level {
         NoteLevel::Info => "info",
         NoteLevel::Warning => "warning",
     };
-    (level, note.pointer, note.keyword, note.message)
+    (level, &note.pointer, &note.keyword, &note.message)
 }
 
 /// Formats of the caller, each a pattern.
@@ -155,8 +165,7 @@ pub(crate) fn convert_json_schema(
         let budget = Budget::new(&limits, interrupt);
         json_schema::convert(text, &resources, &options, &limits, &budget)
     })?;
-    let notes = converted.notes.into_iter().map(said).collect();
-    Ok((Grammar::of(converted.grammar), notes, converted.not_enforced))
+    Ok(returned(converted))
 }
 
 /// What is expected: the pointers of schemas, and what they say.

@@ -2,7 +2,8 @@
 //! package, which is the only caller.
 //!
 //! - `boundary`: errors, the GIL, cancelling and Ctrl-C, for all calls; `threads`: for batches
-//! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values
+//! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values; `json_text`:
+//!   values of Python as JSON
 //! - `vocabulary`, `classes`, `pool`; `mask`: rows of classes unfolded, and written onto logits; `recognizer`
 //! - `engine`: engines and matchers, with `engine/rows.rs` for the rows of numpy that they write
 //! - `mask_store`: for `tokfold.mask_store`; `equivalence`: for `tokfold.laboratory`
@@ -14,6 +15,7 @@ mod engine;
 mod equivalence;
 mod grammar;
 mod json_schema;
+mod json_text;
 mod lark;
 mod mask;
 mod mask_store;
@@ -44,8 +46,11 @@ mod _core {
     use super::grammar::{Grammar, Parts, digest, repair_printed};
     #[pymodule_export]
     use super::json_schema::{
-        convert_json_schema, convert_json_schemas, explain_document, schema_rule_origins,
+        SchemaNotes, convert_json_schema, convert_json_schemas, explain_document,
+        schema_rule_origins,
     };
+    #[pymodule_export]
+    use super::json_text::json_text;
     #[pymodule_export]
     use super::lark::read_lark;
     #[pymodule_export]

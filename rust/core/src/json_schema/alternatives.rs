@@ -295,12 +295,8 @@ impl Converter<'_> {
         level: usize,
     ) -> Result<bool> {
         let mut own: FxHashMap<NameId, usize> = FxHashMap::default();
-        if let SchemaKey::Schema(node, _) = self.key(schema)
-            && let Some(properties) = self.schemas.named(node, "properties")?
-        {
-            for (place, (name, _)) in properties.iter().enumerate() {
-                own.insert(self.name(name), place);
-            }
+        if let SchemaKey::Schema(node, _) = self.key(schema) {
+            own.extend(self.property_names(node)?.iter().copied().zip(0..));
         }
         let mut first: Option<(Vec<NameId>, bool)> = None;
         for &branch in branches {
@@ -370,7 +366,11 @@ impl Converter<'_> {
         owner: SchemaId,
         branches: &[Branch],
     ) -> Result<FormulaId> {
+        let plainly = self.plainly_covered(branches)?;
         'names: for name in self.mentioned(formula)? {
+            if plainly.contains(&name) {
+                continue;
+            }
             for &(_, branch) in branches {
                 if self.covers(owner, branch, Member::Named(name))? {
                     continue 'names;
@@ -379,5 +379,18 @@ impl Converter<'_> {
             formula = self.absent(formula, name, 0)?;
         }
         Ok(formula)
+    }
+
+    /// The names in the `properties` of branches, which cover these members whatever else they say.
+    pub(super) fn plainly_covered(&mut self, branches: &[Branch]) -> Result<FxHashSet<NameId>> {
+        let mut out = FxHashSet::default();
+        for &(_, branch) in branches {
+            if let SchemaKey::Schema(node, _) = self.key(branch) {
+                let names = self.property_names(node)?;
+                self.spend(1 + names.len())?;
+                out.extend(names.iter().copied());
+            }
+        }
+        Ok(out)
     }
 }

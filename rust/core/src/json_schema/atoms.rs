@@ -76,27 +76,32 @@ numbers! {
     ArrayId,
 }
 
-/// The formulas of schemas, one for each type of value; in rows by the number of the schema.
-#[derive(Default)]
-pub(super) struct TypeFormulas(Vec<[Option<FormulaId>; 6]>);
+/// What is known of schemas, for each type of value; in rows by the number of the schema.
+pub(super) struct ByType<T>(Vec<[Option<T>; 6]>);
 
-impl TypeFormulas {
-    /// The formula of a schema for a type, where it is known.
-    pub(super) fn get(&self, schema: SchemaId, kind: Type) -> Option<FormulaId> {
-        self.0.get(usize::from(schema)).and_then(|row| row[kind.index()])
+impl<T> Default for ByType<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> ByType<T> {
+    /// What is known of a schema for a type.
+    pub(super) fn get(&self, schema: SchemaId, kind: Type) -> Option<&T> {
+        self.0.get(usize::from(schema)).and_then(|row| row[kind.index()].as_ref())
     }
 
-    /// Whether the formula of a schema is known for some type.
+    /// Whether something is known of a schema for some type.
     pub(super) fn has_any(&self, schema: SchemaId) -> bool {
         self.0.get(usize::from(schema)).is_some_and(|row| row.iter().any(Option::is_some))
     }
 
-    pub(super) fn set(&mut self, schema: SchemaId, kind: Type, formula: FormulaId) {
+    pub(super) fn set(&mut self, schema: SchemaId, kind: Type, known: T) {
         let place = usize::from(schema);
         if self.0.len() <= place {
-            self.0.resize(place + 1, [None; 6]);
+            self.0.resize_with(place + 1, Default::default);
         }
-        self.0[place][kind.index()] = Some(formula);
+        self.0[place][kind.index()] = Some(known);
     }
 }
 

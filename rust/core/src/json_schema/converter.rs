@@ -5,9 +5,9 @@ use super::SchemaNote;
 use super::alternatives::Choice;
 use super::arrays::ArrayAutomaton;
 use super::atoms::{
-    Alternatives, AlternativesId, ArrayId, Atom, DecimalId, Decimals, DecimalsId, Interner,
-    LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type,
-    TypeFormulas, UsedId, ValueId, ValueKey,
+    Alternatives, AlternativesId, ArrayId, Atom, ByType, DecimalId, Decimals, DecimalsId, Interner,
+    LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId,
+    ValueId, ValueKey,
 };
 use super::decimal::Decimal;
 use super::formats::remark_on_format;
@@ -85,11 +85,11 @@ pub(super) struct Converter<'a> {
     pub(super) languages: Vec<StringLanguage>,
     pub(super) language_numbers: FxHashMap<(&'static str, Box<str>), LanguageId>,
     /// The formula of a schema for a type.
-    pub(super) type_formulas: TypeFormulas,
+    pub(super) type_formulas: ByType<FormulaId>,
     /// For schemas with a `$ref` the ones that say something, where they say nothing themselves.
     pub(super) referred: FxHashMap<SchemaId, SchemaId>,
     /// The schemas that a schema applies to the same value, by the type of the value.
-    pub(super) applied: FxHashMap<(SchemaId, Type), Applications>,
+    pub(super) applied: ByType<Applications>,
     /// The automata of formulas of strings.
     pub(super) string_languages: FxHashMap<FormulaId, Dfa>,
     /// The automata of formulas of numbers.
@@ -124,6 +124,8 @@ pub(super) struct Converter<'a> {
     pub(super) depth: usize,
     /// States of objects and arrays so far.
     pub(super) num_states: usize,
+    /// The names in the `properties` of schemas.
+    pub(super) property_names: FxHashMap<JsonNodeId, Rc<[NameId]>>,
     /// Which names a schema requires, where they are many.
     pub(super) required: FxHashMap<SchemaId, Rc<FxHashSet<NameId>>>,
     /// Which names a schema asks for in a closed object.
@@ -172,9 +174,9 @@ impl<'a> Converter<'a> {
             values: Interner::new(),
             languages: Vec::new(),
             language_numbers: FxHashMap::default(),
-            type_formulas: TypeFormulas::default(),
+            type_formulas: ByType::default(),
             referred: FxHashMap::default(),
-            applied: FxHashMap::default(),
+            applied: ByType::default(),
             string_languages: FxHashMap::default(),
             number_languages: FxHashMap::default(),
             has_unique_items: None,
@@ -195,6 +197,7 @@ impl<'a> Converter<'a> {
             open: FxHashSet::default(),
             depth: 0,
             num_states: 0,
+            property_names: FxHashMap::default(),
             required: FxHashMap::default(),
             asked_names: FxHashMap::default(),
             only_ask: FxHashMap::default(),
@@ -324,6 +327,19 @@ impl<'a> Converter<'a> {
     pub(super) fn object_of(&self, node: JsonNodeId, keyword: &str) -> Option<&'a Object> {
         let value = self.schemas.value(node, keyword)?;
         self.schemas.arena().object(value)
+    }
+
+    /// The names in the `properties` of a schema, in their order.
+    pub(super) fn property_names(&mut self, node: JsonNodeId) -> Result<Rc<[NameId]>> {
+        if let Some(known) = self.property_names.get(&node) {
+            return Ok(known.clone());
+        }
+        let properties = self.schemas.named(node, "properties")?;
+        let members = properties.map(Object::iter).into_iter().flatten();
+        let names: Rc<[NameId]> = members.map(|(name, _)| self.names.intern_copy(name)).collect();
+        self.spend(1 + names.len())?;
+        self.property_names.insert(node, names.clone());
+        Ok(names)
     }
 
     /// The names that a schema requires.

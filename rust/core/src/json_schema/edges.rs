@@ -245,18 +245,41 @@ impl Converter<'_> {
                 all.extend(conditions.iter());
                 all.sort_unstable();
                 all.dedup();
-                let key = self.value_key(&all, restriction)?;
-                if !key.is_impossible() {
-                    let value = self.values.intern(key);
-                    self.note_asked(value, &all);
+                if let Some(value) = self.possible_value(&all, restriction)? {
                     self.asked.extend(held.iter().map(|&schema| (value, schema)));
                     out.push((value, rest));
-                } else if let ([(schema, true)], None) = (all.as_slice(), restriction) {
-                    self.impossible.insert(*schema);
                 }
             }
         }
         Ok(())
+    }
+
+    /// The condition of [`Self::value_key`], where some value may satisfy it.
+    fn possible_value(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        restriction: Option<&[FormulaId; 6]>,
+    ) -> Result<Option<ValueId>> {
+        let key = self.value_key(conditions, restriction)?;
+        if key.is_impossible() {
+            if let ([(schema, true)], None) = (conditions, restriction) {
+                self.impossible.insert(*schema);
+            }
+            return Ok(None);
+        }
+        let value = self.values.intern(key);
+        self.note_asked(value, conditions);
+        Ok(Some(value))
+    }
+
+    /// The condition that a conjunction of conditions on the value is, where some value may satisfy it.
+    pub(super) fn value_under(&mut self, formula: FormulaId) -> Result<Option<ValueId>> {
+        if formula == FormulaId::FALSE {
+            return Ok(None);
+        }
+        let (conditions, rest) = self.conditions_in(formula)?;
+        debug_assert!(rest.is_empty());
+        self.possible_value(&conditions, None)
     }
 
     /// A schema that the formula asks the value to satisfy at one place, and not to satisfy at another.

@@ -6,9 +6,10 @@
 //! Equal formulas have equal numbers, so that they can be states, keys of tables and members of sets. An
 //! operand stands before what holds it, so every pass is a loop over numbers and nothing recurses.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use hashbrown::HashTable;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 use std::cell::RefCell;
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 
 /// A formula of a [`Formulas`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,11 +49,12 @@ const UNKNOWN: u32 = u32::MAX;
 /// Formulas and the atoms in them.
 pub(super) struct Formulas<A> {
     atoms: Vec<A>,
-    atom_numbers: FxHashMap<A, u32>,
-    /// The literal of each atom.
+    atom_numbers: HashTable<u32>,
+    /// The literal of each atom; its negation is the formula behind it.
     literals: Vec<FormulaId>,
     formulas: Vec<Formula>,
-    numbers: FxHashMap<Formula, u32>,
+    /// The numbers of conjunctions and disjunctions.
+    joined: HashTable<u32>,
     negations: Vec<u32>,
     /// For each formula the number of the last walk that met it, and the number of the last walk.
     met: RefCell<(Vec<u32>, u32)>,
@@ -63,9 +65,9 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         let constants = [Formula::Constant(true), Formula::Constant(false)];
         Self {
             atoms: Vec::new(),
-            atom_numbers: FxHashMap::default(),
+            atom_numbers: HashTable::new(),
             literals: Vec::new(),
-            numbers: constants.iter().cloned().zip(0..).collect(),
+            joined: HashTable::new(),
             formulas: constants.into(),
             negations: vec![1, 0],
             met: RefCell::default(),
@@ -89,15 +91,20 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The literal of an atom.
     pub(super) fn literal(&mut self, atom: A) -> FormulaId {
-        if let Some(&number) = self.atom_numbers.get(&atom) {
+        let hash = FxBuildHasher.hash_one(&atom);
+        let is_it = |&number: &u32| self.atoms[number as usize] == atom;
+        if let Some(&number) = self.atom_numbers.find(hash, is_it) {
             return self.of_atom(number);
         }
         let number = self.atoms.len() as u32;
-        self.atoms.push(atom.clone());
-        self.atom_numbers.insert(atom, number);
-        let literal = self.intern(Formula::Literal(number, true));
-        self.literals.push(literal);
-        literal
+        self.atoms.push(atom);
+        let of = |&number: &u32| FxBuildHasher.hash_one(&self.atoms[number as usize]);
+        self.atom_numbers.insert_unique(hash, number, of);
+        let literal = self.formulas.len() as u32;
+        self.formulas.extend([true, false].map(|sign| Formula::Literal(number, sign)));
+        self.negations.extend([literal + 1, literal]);
+        self.literals.push(FormulaId(literal));
+        FormulaId(literal)
     }
 
     /// The literal of an atom that is known.
@@ -105,25 +112,23 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         self.literals[number as usize]
     }
 
-    fn intern(&mut self, formula: Formula) -> FormulaId {
-        if let Some(&known) = self.numbers.get(&formula) {
+    /// The conjunction, or the disjunction, of operands that are in order and say something each.
+    fn intern(&mut self, operands: Vec<FormulaId>, all: bool) -> FormulaId {
+        let hash = FxBuildHasher.hash_one((all, operands.as_slice()));
+        let parts = |number: u32| match &self.formulas[number as usize] {
+            Formula::And(parts) => (true, &**parts),
+            Formula::Or(parts) => (false, &**parts),
+            Formula::Constant(_) | Formula::Literal(..) => (false, Default::default()),
+        };
+        let is_it = |&number: &u32| parts(number) == (all, operands.as_slice());
+        if let Some(&known) = self.joined.find(hash, is_it) {
             return FormulaId(known);
         }
         let number = self.formulas.len() as u32;
-        self.numbers.insert(formula.clone(), number);
-        let opposite = match formula {
-            Formula::Literal(atom, sign) => Some(Formula::Literal(atom, !sign)),
-            _ => None,
-        };
-        self.formulas.push(formula);
+        self.joined.insert_unique(hash, number, |&number| FxBuildHasher.hash_one(parts(number)));
+        let operands = operands.into_boxed_slice();
+        self.formulas.push(if all { Formula::And(operands) } else { Formula::Or(operands) });
         self.negations.push(UNKNOWN);
-        if let Some(opposite) = opposite {
-            let other = self.formulas.len() as u32;
-            self.numbers.insert(opposite.clone(), other);
-            self.formulas.push(opposite);
-            self.negations.push(number);
-            self.negations[number as usize] = other;
-        }
         FormulaId(number)
     }
 
@@ -187,8 +192,7 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         if let [only] = operands.as_slice() {
             return *only;
         }
-        let operands = operands.into_boxed_slice();
-        self.intern(if all { Formula::And(operands) } else { Formula::Or(operands) })
+        self.intern(operands, all)
     }
 
     /// The negation.

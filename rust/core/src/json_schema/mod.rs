@@ -206,13 +206,11 @@ impl SchemaSource<'_> {
         let schemas = Schemas::new(text, resources, read, budget)?;
         let bounds = Bounds { budget, max_states: limits.max_automaton_states };
         let mut converter = Converter::new(&schemas, options, limits, bounds);
-        let says = |word: &str| {
-            text.contains(word) || resources.iter().any(|(_, text)| text.contains(word))
-        };
-        // Names may be written with escapes; what the standard has says both.
-        let may_say_more = schemas.has_metaschemas() || says("\\u");
-        converter.has_dynamic = may_say_more || says("$dynamicRef") || says("$recursiveRef");
-        converter.has_unevaluated = may_say_more || says("unevaluated");
+        // What the standard has says both.
+        let has_metaschemas = schemas.has_metaschemas();
+        let says = |names: &[&str]| has_metaschemas || schemas.arena().has_name(names);
+        converter.has_dynamic = says(&["$dynamicRef", "$recursiveRef"]);
+        converter.has_unevaluated = says(&["unevaluatedProperties", "unevaluatedItems"]);
         let scope = converter.scopes.intern(Box::default());
         let root = converter.child(schemas.root(), scope);
         let run = || {

@@ -5,11 +5,12 @@
 //! the same name is due are one state, so they share what they begin with. In any order, a state also
 //! says which of the known names were read.
 //!
-//! Files: `names` (classes of other names), `ordered` (schema order). Any order stands here where few names
-//! are known, and in [`unordered`](super::unordered) else.
+//! Files: `names` (classes of other names), `ordered` (schema order), `unjoined` (objects that are a chain of
+//! members). Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
 
 mod names;
 mod ordered;
+mod unjoined;
 
 use super::atoms::{
     Alternative, Alternatives, AlternativesId, Atom, NameId, ObjectId, OrderId, SchemaId,
@@ -125,25 +126,49 @@ impl Converter<'_> {
         for alternative in own.iter() {
             names += self.orders.get(alternative.order).len() + 2;
         }
-        // The order of all names together is one more, where that costs nothing. Alternatives that share
-        // names may tell too many sets of each other apart; then each goes by itself, or all go together.
-        let mut more = own.to_vec();
-        if own.len() <= FEW_ALTERNATIVES && self.orders.get(all.order).len() <= FEW_NAMES {
-            more.push(all);
-        } else if own.len() <= SOME_ALTERNATIVES {
-            more.extend(self.in_common_order(&own, all.order)?);
+        // The order of all names together is one more, where that costs nothing: of few alternatives as one
+        // formula, else each with its own names in that order, which is the same where none has others.
+        // Alternatives that share names may tell too many sets of each other apart; then each goes by
+        // itself, or all go together.
+        let are_few =
+            own.len() <= FEW_ALTERNATIVES && self.orders.get(all.order).len() <= FEW_NAMES;
+        let mut keep_to_their_names = true;
+        for alternative in own.iter() {
+            keep_to_their_names &= self.has_no_others(alternative.formula)?;
         }
-        if more.len() > own.len()
-            && let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)?
-        {
-            return Ok(automaton);
+        let mut in_common = Vec::new();
+        if own.len() <= SOME_ALTERNATIVES && (keep_to_their_names || !are_few) {
+            in_common = self.in_common_order(&own, all.order)?;
+            if in_common.is_empty() {
+                return self.each_by_itself(&own, &all, names);
+            }
+            in_common.splice(..0, own.iter().copied());
         }
-        for is_shared in [true, false] {
-            if let Some(automaton) = self.make_ordered(&own, is_shared, 12 * names + 128)? {
+        let as_one = if are_few { [&own[..], &[all]].concat() } else { Vec::new() };
+        for more in [in_common, as_one] {
+            if !more.is_empty()
+                && let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)?
+            {
                 return Ok(automaton);
             }
         }
-        let automaton = self.make_ordered(&[all], true, usize::MAX)?;
+        self.each_by_itself(&own, &all, names)
+    }
+
+    /// The automaton of alternatives, each in its own order, or, where this takes too many states, all in
+    /// one order. `names` bounds their names.
+    fn each_by_itself(
+        &mut self,
+        own: &[Alternative],
+        all: &Alternative,
+        names: usize,
+    ) -> Result<ObjectAutomaton> {
+        for is_shared in [true, false] {
+            if let Some(automaton) = self.make_ordered(own, is_shared, 12 * names + 128)? {
+                return Ok(automaton);
+            }
+        }
+        let automaton = self.make_ordered(&[*all], true, usize::MAX)?;
         automaton.ok_or_else(|| self.too_many_states())
     }
 
@@ -212,19 +237,17 @@ impl Converter<'_> {
         for (atom, _) in self.formulas.atoms_of(formula) {
             let Atom::Properties(schema) = *self.atom(atom) else { continue };
             let SchemaKey::Schema(node, scope) = self.key(schema) else { continue };
-            let restricts_others = self.object_of(node, "patternProperties").is_some()
-                || self.schemas.subschema(node, "additionalProperties")?.is_some();
             let Some(properties) = self.object_of(node, "properties") else { continue };
-            if restricts_others {
+            if !self.names_all_it_restricts(schema)? {
                 continue;
             }
             let mut restricted = Vec::new();
-            for (name, child) in properties.iter() {
+            let known = self.property_names(node)?;
+            for ((_, child), name) in properties.iter().zip(known.iter()) {
                 self.spend(1)?;
                 let child = self.child(child, scope);
-                let name = self.name(name);
                 if !self.is_trivial(child)
-                    && let Some(&place) = places.get(&name)
+                    && let Some(&place) = places.get(name)
                 {
                     restricted.push(place);
                 }
@@ -233,6 +256,14 @@ impl Converter<'_> {
             out.insert(schema, restricted);
         }
         Ok(out)
+    }
+
+    /// Whether a schema restricts members of known names alone.
+    fn names_all_it_restricts(&self, schema: SchemaId) -> Result<bool> {
+        let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
+        Ok(self.object_of(node, "properties").is_some()
+            && self.object_of(node, "patternProperties").is_none()
+            && self.schemas.subschema(node, "additionalProperties")?.is_none())
     }
 
     /// The formula without atoms that hold whatever comes. `is_done` says whether a known name, by its

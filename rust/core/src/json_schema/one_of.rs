@@ -19,6 +19,13 @@ const MOST_ITEMS: usize = 8;
 /// Branches of which some overlap: each of them would exclude all others.
 const MOST_OVERLAPPING: usize = 64;
 
+/// The names that branches require, and the finite values that such a member has in a branch.
+#[derive(Default)]
+struct FiniteMembers {
+    required: FxHashMap<FormulaId, Rc<[NameId]>>,
+    values: FxHashMap<(FormulaId, NameId), Option<Rc<FxHashSet<String>>>>,
+}
+
 /// For branches, by their schemas, what they overlap of the other branches.
 pub(super) type Overlaps = FxHashMap<SchemaId, Vec<FormulaId>>;
 
@@ -72,10 +79,14 @@ impl Converter<'_> {
             return Ok(out);
         }
         let mut counts = vec![0; live.len()];
+        let mut members = FiniteMembers::default();
         for first in 0..live.len() {
             for second in first + 1..live.len() {
                 self.spend(4)?;
-                if self.disjoint(formulas[first], formulas[second], kind, 0)? {
+                let both = [formulas[first], formulas[second]];
+                if kind == Type::Object && self.told_apart_by_a_member(both, &mut members)?
+                    || self.disjoint(formulas[first], formulas[second], kind, 0)?
+                {
                     continue;
                 }
                 for (one, other) in [(first, second), (second, first)] {
@@ -101,6 +112,52 @@ impl Converter<'_> {
             }
         }
         Ok(out)
+    }
+
+    /// Whether a member that both of two branches require has finite values that tell them apart: what
+    /// [`Self::disjoint`] finds too, without looking at each pair of values anew.
+    fn told_apart_by_a_member(
+        &mut self,
+        branches: [FormulaId; 2],
+        members: &mut FiniteMembers,
+    ) -> Result<bool> {
+        let mut required = Vec::with_capacity(2);
+        for branch in branches {
+            required.push(match members.required.get(&branch) {
+                Some(known) => known.clone(),
+                None => {
+                    let names: Rc<[NameId]> = self.required(branch)?.into();
+                    members.required.insert(branch, names.clone());
+                    names
+                }
+            });
+        }
+        let [first, second] = &*required else { return Ok(false) };
+        for &name in first.iter().filter(|name| second.contains(name)) {
+            let mut values = Vec::with_capacity(2);
+            for branch in branches {
+                let known = match members.values.get(&(branch, name)) {
+                    Some(known) => known.clone(),
+                    None => {
+                        let found = self.values_of_member(branch, name)?;
+                        let found = found.map(|values| Rc::new(values.into_iter().collect()));
+                        members.values.insert((branch, name), found.clone());
+                        found
+                    }
+                };
+                match known {
+                    Some(known) => values.push(known),
+                    None => break,
+                }
+            }
+            if let [first, second] = &*values
+                && first.is_disjoint(second)
+            {
+                return Ok(true);
+            }
+            self.spend(1)?;
+        }
+        Ok(false)
     }
 
     /// Whether finite values tell all branches apart: those of strings and numbers themselves, or of a
@@ -220,7 +277,7 @@ impl Converter<'_> {
     /// is asked while formulas are made.
     fn type_formula_if_known(&mut self, schema: SchemaId, kind: Type) -> Result<Option<FormulaId>> {
         if self.depth > MOST_LEVELS {
-            return Ok(self.type_formulas.get(schema, kind));
+            return Ok(self.type_formulas.get(schema, kind).copied());
         }
         self.depth += 1;
         let formula = self.type_formula_unless_open(schema, kind);

@@ -10,10 +10,11 @@ use super::reading::Applied;
 use super::value::JsonNode;
 use crate::error::Result;
 use rustc_hash::FxHashSet;
+use std::rc::Rc;
 
 enum OrderStep {
     Schema(SchemaId),
-    Names(Vec<NameId>),
+    Names(Rc<[NameId]>),
 }
 
 impl Converter<'_> {
@@ -86,7 +87,8 @@ impl Converter<'_> {
             self.spend(1)?;
             match step {
                 OrderStep::Names(names) => {
-                    out.extend(names.into_iter().filter(|name| match &mut left {
+                    self.spend(names.len())?;
+                    out.extend(names.iter().copied().filter(|name| match &mut left {
                         Some(left) => left.remove(name),
                         None => met.insert(*name),
                     }))
@@ -122,7 +124,7 @@ impl Converter<'_> {
                 let JsonNode::Object(object) = self.node(node) else {
                     return Ok(Default::default());
                 };
-                let names: Vec<NameId> = object.iter().map(|(name, _)| self.name(name)).collect();
+                let names = object.iter().map(|(name, _)| self.name(name)).collect();
                 return Ok((vec![OrderStep::Names(names)], Vec::new()));
             }
         };
@@ -133,10 +135,7 @@ impl Converter<'_> {
         let (mut steps, mut conditions) = (Vec::new(), Vec::new());
         let hides = self.hides_siblings(node);
         // The order of `properties` is meant; that of `required`, which often stands before it, is not.
-        if let Some(properties) = schemas.named(node, "properties")? {
-            let names = properties.iter().map(|(name, _)| self.name(name)).collect();
-            steps.push(OrderStep::Names(names));
-        }
+        steps.push(OrderStep::Names(self.property_names(node)?));
         for (keyword, _) in object.iter() {
             match keyword {
                 "enum" | "const" if !hides => {
@@ -159,7 +158,7 @@ impl Converter<'_> {
                             names.extend(required.into_iter().map(|name| self.name(name)));
                         }
                     }
-                    conditions.push(OrderStep::Names(names));
+                    conditions.push(OrderStep::Names(names.into()));
                 }
                 _ => {}
             }
@@ -173,7 +172,7 @@ impl Converter<'_> {
                 match how {
                     Applied::Not | Applied::If => conditions.push(OrderStep::Schema(child)),
                     Applied::Dependent(name) => {
-                        conditions.push(OrderStep::Names(vec![name]));
+                        conditions.push(OrderStep::Names([name].into()));
                         steps.push(OrderStep::Schema(child));
                     }
                     _ => steps.push(OrderStep::Schema(child)),
@@ -230,22 +229,18 @@ impl Converter<'_> {
                     out.extend(names.into_iter().filter(|&name| met.insert(name)));
                 }
                 for schema in schemas {
-                    let object = match self.key(schema) {
+                    let names = match self.key(schema) {
                         SchemaKey::Constant(node) => match self.node(node) {
-                            JsonNode::Object(object) => Some(object),
-                            _ => None,
+                            JsonNode::Object(object) => {
+                                object.iter().map(|(name, _)| self.name(name)).collect()
+                            }
+                            _ => continue,
                         },
-                        SchemaKey::Schema(node, _) => self.schemas.named(node, "properties")?,
-                        SchemaKey::Truth(_) | SchemaKey::Closed => None,
+                        SchemaKey::Schema(node, _) => self.property_names(node)?,
+                        SchemaKey::Truth(_) | SchemaKey::Closed => continue,
                     };
-                    let Some(object) = object else { continue };
-                    for (name, _) in object.iter() {
-                        self.spend(1)?;
-                        let name = self.name(name);
-                        if met.insert(name) {
-                            out.push(name);
-                        }
-                    }
+                    self.spend(names.len())?;
+                    out.extend(names.iter().filter(|&&name| met.insert(name)));
                 }
             }
         }

@@ -8,7 +8,7 @@ use super::alternatives::Choice;
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
 use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
-use super::keywords::{Dependency, Shape};
+use super::keywords::{Dependency, NamedType, Shape, Types};
 use super::value::{JsonNode, JsonNodeId};
 use crate::error::Result;
 use crate::limits::MOST_TEXT_BYTES;
@@ -34,6 +34,21 @@ pub(super) enum Applied {
     Dependent(super::atoms::NameId),
 }
 
+/// Whether types leave values of a type, and whether of numbers only integers.
+fn allowed(types: Types, kind: Type) -> (bool, bool) {
+    match kind {
+        Type::Null => (types.names(NamedType::Null), false),
+        Type::Boolean => (types.names(NamedType::Boolean), false),
+        Type::Number => {
+            let any = types.names(NamedType::Number);
+            (any || types.names(NamedType::Integer), !any)
+        }
+        Type::String => (types.names(NamedType::String), false),
+        Type::Array => (types.names(NamedType::Array), false),
+        Type::Object => (types.names(NamedType::Object), false),
+    }
+}
+
 enum FormulaStep {
     Enter(SchemaId),
     Leave(SchemaId),
@@ -54,7 +69,7 @@ impl Converter<'_> {
         schema: SchemaId,
         kind: Type,
     ) -> Result<Option<FormulaId>> {
-        if let Some(known) = self.type_formulas.get(schema, kind) {
+        if let Some(&known) = self.type_formulas.get(schema, kind) {
             return Ok(Some(known));
         }
         let mut opened: Vec<SchemaId> = Vec::new();
@@ -86,24 +101,30 @@ impl Converter<'_> {
                     if self.type_formulas.get(schema, kind).is_some() {
                         continue;
                     }
+                    self.doing = Doing::Schema(schema);
+                    let applied = self.applied(schema, kind)?;
+                    if applied.is_empty() {
+                        work.push(FormulaStep::Leave(schema));
+                        continue;
+                    }
                     if !self.open.insert((schema, kind)) {
                         return Ok(None);
                     }
                     opened.push(schema);
-                    self.doing = Doing::Schema(schema);
                     work.push(FormulaStep::Leave(schema));
-                    let applied = self.applied(schema, kind)?;
                     work.extend(applied.iter().rev().map(|&(child, _)| FormulaStep::Enter(child)));
                 }
                 FormulaStep::Leave(schema) => {
                     self.doing = Doing::Schema(schema);
                     let formula = self.build(schema, kind, &Choice::default())?;
                     self.type_formulas.set(schema, kind, formula);
-                    self.open.remove(&(schema, kind));
+                    if !opened.is_empty() {
+                        self.open.remove(&(schema, kind));
+                    }
                 }
             }
         }
-        Ok(self.type_formulas.get(schema, kind))
+        Ok(self.type_formulas.get(schema, kind).copied())
     }
 
     fn endless(&self, schema: SchemaId) -> crate::error::Error {
@@ -157,19 +178,7 @@ impl Converter<'_> {
     /// Whether the types that a schema names, its enum or its constant leave values of a type; whether
     /// only integers.
     pub(super) fn allows(&self, node: JsonNodeId, kind: Type) -> Result<(bool, bool)> {
-        let Some(types) = self.schemas.types(node)? else { return Ok((true, false)) };
-        let named = |wanted: &str| types.has(wanted);
-        Ok(match kind {
-            Type::Null => (named("null"), false),
-            Type::Boolean => (named("boolean"), false),
-            Type::Number => {
-                let any = named("number");
-                (any || named("integer"), !any)
-            }
-            Type::String => (named("string"), false),
-            Type::Array => (named("array"), false),
-            Type::Object => (named("object"), false),
-        })
+        Ok(self.schemas.types(node)?.map_or((true, false), |types| allowed(types, kind)))
     }
 
     /// Notes that a schema has no values of the types that it does not name, whatever else it says.
@@ -178,8 +187,9 @@ impl Converter<'_> {
         if !matches!(self.schemas.shape(node)?, Shape::Keywords(_)) || self.hides_siblings(node) {
             return Ok(());
         }
+        let Some(types) = self.schemas.types(node)? else { return Ok(()) };
         for kind in Type::ALL {
-            if !self.allows(node, kind)?.0 {
+            if !allowed(types, kind).0 {
                 self.type_formulas.set(schema, kind, FormulaId::FALSE);
             }
         }
@@ -221,11 +231,11 @@ impl Converter<'_> {
     /// The schemas that a schema applies to the same value, where it is of a type; in the order of
     /// the document.
     pub(super) fn applied(&mut self, schema: SchemaId, kind: Type) -> Result<Applications> {
-        if let Some(known) = self.applied.get(&(schema, kind)) {
+        if let Some(known) = self.applied.get(schema, kind) {
             return Ok(known.clone());
         }
         let applied: Applications = self.find_applied(schema, kind)?.into();
-        self.applied.insert((schema, kind), applied.clone());
+        self.applied.set(schema, kind, applied.clone());
         Ok(applied)
     }
 

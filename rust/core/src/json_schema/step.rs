@@ -291,7 +291,7 @@ impl Converter<'_> {
     }
 
     /// What a schema says of the value of a member.
-    fn member(&mut self, schema: SchemaId, member: Member<'_>) -> Result<FormulaId> {
+    pub(super) fn member(&mut self, schema: SchemaId, member: Member<'_>) -> Result<FormulaId> {
         let (node, scope) = match self.key(schema) {
             SchemaKey::Schema(node, scope) => (node, scope),
             SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(FormulaId::TRUE),
@@ -344,6 +344,12 @@ impl Converter<'_> {
     ) -> Result<bool> {
         let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
         let schemas = self.schemas;
+        if let (Some(properties), Member::Named(name)) =
+            (self.object_of(node, "properties"), member)
+            && properties.get(self.names.get(name)).is_some()
+        {
+            return Ok(true);
+        }
         // An object that is closed because it does not say otherwise has the names that it asks for.
         if let (SchemaKey::Closed, Member::Named(name)) = (self.key(owner), member)
             && self.asked_names(branch)?.contains(&name)
@@ -356,12 +362,6 @@ impl Converter<'_> {
         }
         if schemas.subschema(node, "additionalProperties")?.is_some()
             || branch != owner && schemas.subschema(node, "unevaluatedProperties")?.is_some()
-        {
-            return Ok(true);
-        }
-        if let (Some(properties), Member::Named(name)) =
-            (self.object_of(node, "properties"), member)
-            && properties.get(self.names.get(name)).is_some()
         {
             return Ok(true);
         }

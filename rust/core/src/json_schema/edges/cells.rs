@@ -24,6 +24,16 @@ pub(super) enum Cell {
     Object,
 }
 
+/// Cells in which the same is left of a formula.
+struct CellGroup {
+    rest: FormulaId,
+    cells: Vec<usize>,
+    /// Schemas that hold in the first of them.
+    held: Vec<SchemaId>,
+    /// Whether the numbers are integers as schemas mean them.
+    are_integers: bool,
+}
+
 impl Cell {
     fn kind(&self) -> Type {
         match self {
@@ -82,7 +92,7 @@ impl Converter<'_> {
         schemas: &[SchemaId],
         cells: &[Cell],
     ) -> Result<Vec<Restricted>> {
-        let mut groups: Vec<(FormulaId, Vec<usize>, Vec<SchemaId>)> = Vec::new();
+        let mut groups: Vec<CellGroup> = Vec::new();
         let mut place: FxHashMap<FormulaId, usize> = FxHashMap::default();
         for (number, cell) in cells.iter().enumerate() {
             let mut known = FxHashMap::default();
@@ -95,21 +105,40 @@ impl Converter<'_> {
             if rest == FormulaId::FALSE {
                 continue;
             }
+            let held: Vec<SchemaId> = (schemas.iter().copied())
+                .filter(|schema| known.get(schema) == Some(&FormulaId::TRUE))
+                .collect();
+            let are_integers = match cell {
+                Cell::Decimal(_) => self.all_ask_for_integers(&held)?,
+                Cell::OtherNumber => false,
+                _ => true,
+            };
             let at = *place.entry(rest).or_insert_with(|| {
-                let held =
-                    schemas.iter().filter(|schema| known.get(schema) == Some(&FormulaId::TRUE));
-                groups.push((rest, Vec::new(), held.copied().collect()));
+                groups.push(CellGroup { rest, cells: Vec::new(), held, are_integers: true });
                 groups.len() - 1
             });
-            groups[at].1.push(number);
+            groups[at].cells.push(number);
+            groups[at].are_integers &= are_integers;
         }
         let mut out = Vec::with_capacity(groups.len());
-        for (rest, members, held) in groups {
+        for group in groups {
             let restriction =
-                (members.len() < cells.len()).then(|| self.restriction(&members, cells));
-            out.push((rest, restriction, held));
+                (group.cells.len() < cells.len()).then(|| self.restriction(&group, cells));
+            out.push((group.rest, restriction, group.held));
         }
         Ok(out)
+    }
+
+    /// Whether numbers are meant as integers wherever some schemas hold, and so are written as such.
+    fn all_ask_for_integers(&mut self, schemas: &[SchemaId]) -> Result<bool> {
+        let integer = self.formulas.literal(Atom::Integer);
+        for &schema in schemas {
+            let formula = self.type_formula(schema, Type::Number)?;
+            if !self.formulas.conjuncts(formula).contains(&integer) {
+                return Ok(false);
+            }
+        }
+        Ok(!schemas.is_empty())
     }
 
     /// Whether all values of a cell satisfy a schema, or none; `None` where it depends.
@@ -137,11 +166,11 @@ impl Converter<'_> {
     }
 
     /// The condition that a value is in one of some cells.
-    fn restriction(&mut self, members: &[usize], cells: &[Cell]) -> [FormulaId; 6] {
+    fn restriction(&mut self, group: &CellGroup, cells: &[Cell]) -> [FormulaId; 6] {
         let mut formulas = [FormulaId::FALSE; 6];
         let (mut texts, mut decimals) = (Vec::new(), Vec::new());
         let (mut booleans, mut other_text, mut other_number) = (Vec::new(), false, false);
-        for &member in members {
+        for &member in &group.cells {
             match &cells[member] {
                 Cell::Null | Cell::Array | Cell::Object => {
                     formulas[cells[member].kind().index()] = FormulaId::TRUE;
@@ -180,7 +209,14 @@ impl Converter<'_> {
             let others = self.one_of_decimals(others);
             self.formulas.not(others)
         } else {
-            self.one_of_decimals(decimals)
+            let named = self.one_of_decimals(decimals);
+            match group.are_integers {
+                true => {
+                    let integer = self.formulas.literal(Atom::Integer);
+                    self.formulas.and([named, integer])
+                }
+                false => named,
+            }
         };
         formulas
     }

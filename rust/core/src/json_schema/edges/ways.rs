@@ -8,6 +8,9 @@ use crate::json_schema::formula::{Formula, FormulaId};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
+/// Operands of a conjunction or disjunction.
+type Operands = Vec<FormulaId>;
+
 impl Converter<'_> {
     /// Disjunctive form: sets of conditions on the value, each with what is left under them.
     pub(super) fn ways(&mut self, formula: FormulaId) -> Result<ValueWays> {
@@ -81,6 +84,15 @@ impl Converter<'_> {
         if formula == FormulaId::FALSE {
             return Ok(Vec::new());
         }
+        let (conditions, rest) = self.conditions_in(formula)?;
+        Ok(vec![(conditions.into(), self.formulas.and(rest))])
+    }
+
+    /// The conditions on the value that a conjunction holds, in their order, and its other operands.
+    pub(super) fn conditions_in(
+        &self,
+        formula: FormulaId,
+    ) -> Result<(Vec<(SchemaId, bool)>, Operands)> {
         let (mut conditions, mut rest) = (Vec::new(), Vec::new());
         let operands = self.formulas.conjuncts(formula);
         self.spend(1 + operands.len())?;
@@ -94,7 +106,7 @@ impl Converter<'_> {
             }
         }
         conditions.sort_unstable();
-        Ok(vec![(conditions.into(), self.formulas.and(rest))])
+        Ok((conditions, rest))
     }
 
     fn join_way(

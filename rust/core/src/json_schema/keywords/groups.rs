@@ -6,6 +6,25 @@ use crate::json_schema::dialect::Dialect;
 use crate::json_schema::resolve::{Schemas, name_like};
 use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
 
+/// What `type` names, in the order of [`Types::NAMES`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NamedType {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Boolean,
+    /// Numbers without a fraction.
+    Integer,
+    /// All numbers.
+    Number,
+    /// Strings.
+    String,
+    /// Arrays.
+    Array,
+    /// Objects.
+    Object,
+}
+
 /// A set of the names that `type` takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Types(u8);
@@ -18,6 +37,11 @@ impl Types {
     /// Whether `type` lists a name.
     pub fn has(self, name: &str) -> bool {
         Self::bit(name).is_some_and(|bit| self.0 & bit != 0)
+    }
+
+    /// Whether a type is listed.
+    pub fn names(self, named: NamedType) -> bool {
+        self.0 >> named as u8 & 1 == 1
     }
 
     /// Whether nothing is listed.
@@ -110,7 +134,7 @@ impl Schemas {
             }
         }
         if self.flag(schema, "nullable")? == Some(true) {
-            types.0 |= Types::bit("null").unwrap_or_default();
+            types.0 |= 1 << NamedType::Null as u8;
         }
         Ok(Some(types))
     }

@@ -13,7 +13,7 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-pub use groups::{Dependency, Items, StatedBound, Types};
+pub use groups::{Dependency, Items, NamedType, StatedBound, Types};
 
 use super::decimal::Decimal;
 use super::resolve::Schemas;

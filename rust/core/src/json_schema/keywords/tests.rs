@@ -84,6 +84,16 @@ fn simple_values_have_their_types() {
     );
 }
 
+const NAMED_TYPES: [NamedType; 7] = [
+    NamedType::Null,
+    NamedType::Boolean,
+    NamedType::Integer,
+    NamedType::Number,
+    NamedType::String,
+    NamedType::Array,
+    NamedType::Object,
+];
+
 #[test]
 fn types_are_names_or_lists_of_names() {
     let types = |dialect: &str, text: &str| {
@@ -93,6 +103,12 @@ fn types_are_names_or_lists_of_names() {
     let draft = "draft/2020-12";
     let some = types(draft, r#"["null", "object", "null"]"#).expect("names").expect("a type");
     assert!(some.has("null") && some.has("object") && !some.has("array") && !some.has("any"));
+    assert!(some.names(NamedType::Null) && some.names(NamedType::Object));
+    for (place, name) in Types::NAMES.into_iter().enumerate() {
+        let one = types(draft, &format!("{name:?}")).expect("a name").expect("a type");
+        let named = NAMED_TYPES.map(|named| one.names(named));
+        assert_eq!(named, std::array::from_fn(|other| other == place), "{name}");
+    }
     assert_eq!(types(draft, "[]"), Ok(Some(Types::default())));
     assert_eq!(
         error(types(draft, r#"["null", "text"]"#)),

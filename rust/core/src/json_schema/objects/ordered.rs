@@ -1,6 +1,7 @@
 //! Objects whose known names come in an order: the automaton of some alternatives, each in the order of
 //! its own names.
 
+use super::unjoined::Unjoined;
 use super::{MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
 use crate::error::Result;
 use crate::json_schema::atoms::{Alternative, Atom, NameId, OrderId, SchemaId, SchemaKey, ValueId};
@@ -24,6 +25,8 @@ struct Ordered<'o> {
     /// other names: where these begin among all classes, once they are made.
     names: Vec<Rc<Box<[NameId]>>>,
     spent: Vec<Spent>,
+    /// What each alternative says of its members one by one, where no condition joins them.
+    unjoined: Vec<Option<Unjoined>>,
     classes_of: Vec<Option<std::ops::Range<usize>>>,
     classes: Vec<Rc<NameClass>>,
     /// The place of each known name in the order of all.
@@ -113,6 +116,7 @@ impl Converter<'_> {
             alternatives,
             names: Vec::with_capacity(alternatives.len()),
             spent: Vec::with_capacity(alternatives.len()),
+            unjoined: Vec::with_capacity(alternatives.len()),
             classes_of: vec![None; alternatives.len()],
             classes: Vec::new(),
             places: FxHashMap::default(),
@@ -130,7 +134,12 @@ impl Converter<'_> {
                     order.len() as u32 - 1
                 });
             }
-            out.spent.push(self.spent_with(alternative.formula, &names)?);
+            let unjoined = self.unjoined(alternative, &names)?;
+            out.spent.push(match unjoined {
+                Some(_) => Spent::default(),
+                None => self.spent_with(alternative.formula, &names)?,
+            });
+            out.unjoined.push(unjoined);
             out.names.push(names);
             threads.push((number, 0, alternative.formula));
         }
@@ -183,16 +192,30 @@ impl Converter<'_> {
         let mut without: Vec<Thread> = Vec::new();
         for &(number, at, formula) in threads {
             let next = at + 1;
+            let mut goes_on = |value: ValueId, thread: Thread| {
+                let place = *known.entry(value).or_insert_with(|| {
+                    behind.push((value, Vec::new()));
+                    behind.len() - 1
+                });
+                behind[place].1.push(thread);
+            };
+            if let Some(object) = &out.unjoined[number as usize] {
+                let is_last = next as usize == out.names[number as usize].len();
+                let rest = if is_last { object.rest } else { formula };
+                if let Some(value) = self.unjoined_value(object, name)? {
+                    goes_on(value, (number, next, rest));
+                }
+                if !object.requires(name) {
+                    without.push((number, next, rest));
+                }
+                continue;
+            }
             let spent = &out.spent[number as usize];
             let is_done = |place: usize| place < next as usize;
             let rest = self.present(formula, Member::Named(name), 0)?;
             for &(value, rest) in self.edges(rest)?.iter() {
                 let rest = self.without_spent(rest, spent, is_done)?;
-                let place = *known.entry(value).or_insert_with(|| {
-                    behind.push((value, Vec::new()));
-                    behind.len() - 1
-                });
-                behind[place].1.push((number, next, rest));
+                goes_on(value, (number, next, rest));
             }
             let rest = self.absent(formula, name, 0)?;
             let rest = self.without_spent(rest, spent, is_done)?;
@@ -256,7 +279,7 @@ impl Converter<'_> {
     }
 
     /// Whether it is plain that an object has no names but those that its formula mentions.
-    fn has_no_others(&self, formula: FormulaId) -> Result<bool> {
+    pub(super) fn has_no_others(&self, formula: FormulaId) -> Result<bool> {
         let names_all = |schema: SchemaId| -> Result<bool> {
             let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
             Ok(self.object_of(node, "patternProperties").is_none()

@@ -96,18 +96,29 @@ pub struct Object {
     entries: Box<[(Box<str>, JsonNodeId)]>,
     /// Positions of `entries` by name; empty where there are few.
     sorted: Box<[u32]>,
+    /// The bits of all names: most names that are asked for are not there.
+    bits: u64,
+}
+
+/// One of 64 bits, by the length and the ends of a name.
+fn bit_of(name: &str) -> u64 {
+    let bytes = name.as_bytes();
+    let end = |byte: Option<&u8>| byte.map_or(0, |&byte| u32::from(byte));
+    let number = bytes.len() as u32 + 5 * end(bytes.first()) + 3 * end(bytes.last());
+    1 << (number % u64::BITS)
 }
 
 impl Object {
     /// An object of these entries, or the position of the first entry that repeats a name.
     fn new(entries: Vec<(Box<str>, JsonNodeId)>) -> Result<Self, usize> {
+        let bits = entries.iter().fold(0, |bits, (name, _)| bits | bit_of(name));
         if entries.len() <= LINEAR {
             for (position, (name, _)) in entries.iter().enumerate() {
                 if entries[..position].iter().any(|(other, _)| other == name) {
                     return Err(position);
                 }
             }
-            return Ok(Self { entries: entries.into(), sorted: Box::default() });
+            return Ok(Self { entries: entries.into(), sorted: Box::default(), bits });
         }
         let mut sorted: Vec<u32> = (0..entries.len() as u32).collect();
         let name = |position: u32| &*entries[position as usize].0;
@@ -115,7 +126,7 @@ impl Object {
         let repeated = sorted.windows(2).filter(|pair| name(pair[0]) == name(pair[1]));
         match repeated.map(|pair| pair[1]).min() {
             Some(position) => Err(position as usize),
-            None => Ok(Self { entries: entries.into(), sorted: sorted.into() }),
+            None => Ok(Self { entries: entries.into(), sorted: sorted.into(), bits }),
         }
     }
 
@@ -131,6 +142,9 @@ impl Object {
 
     /// The value of a name: some comparisons, or a binary search where there are many names.
     pub fn get(&self, name: &str) -> Option<JsonNodeId> {
+        if self.bits & bit_of(name) == 0 {
+            return None;
+        }
         if self.sorted.is_empty() {
             return self.entries.iter().find(|(known, _)| **known == *name).map(|&(_, id)| id);
         }
@@ -193,6 +207,12 @@ impl Arena {
     #[inline]
     pub fn node(&self, id: JsonNodeId) -> &JsonNode {
         &self.nodes[id.index()]
+    }
+
+    /// Whether some object has one of some names.
+    pub fn has_name(&self, names: &[&str]) -> bool {
+        let mut objects = self.nodes.iter().filter_map(JsonNode::as_object);
+        objects.any(|object| names.iter().any(|name| object.get(name).is_some()))
     }
 
     /// The object, where the value is one.

@@ -325,3 +325,31 @@ fn work_is_counted() {
     let result = Arena::new().read(&format!("\"{}\"", "a".repeat(20_000)), "", 10, &budget);
     assert!(matches!(result, Err(Error::Limit { limit: "max_network_work", .. })));
 }
+
+#[test]
+fn names_of_objects_are_found_however_they_are_written() {
+    let text = r#"[{"a": "$ref"}, {"b": {"\u0024ref": 1, "x": 2, "aa": 3}}]"#;
+    let (arena, _) = read(text).expect("it is JSON");
+    for (names, expected) in [
+        (&["$ref"][..], true),
+        (&["none", "b"], true),
+        (&["$dynamicRef", "nor"], false),
+        (&[], false),
+    ] {
+        assert_eq!(arena.has_name(names), expected, "{names:?}");
+    }
+}
+
+#[test]
+fn names_are_found_among_few_and_many() {
+    for count in [1, 8, 9, 200] {
+        let names: Vec<String> = (0..count).map(|number| format!("{number}é{number}")).collect();
+        let members: Vec<String> = names.iter().map(|name| format!("\"{name}\": 0")).collect();
+        let (arena, root) = read(&format!("{{{}}}", members.join(","))).expect("it is JSON");
+        let object = arena.object(root).expect("an object");
+        assert!(names.iter().all(|name| object.get(name).is_some()));
+        for other in ["", "é", "1", "0é1", "201é201"] {
+            assert_eq!(object.get(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Objects whose members no condition joins: what their schemas say of each name holds whatever other
+//! members there are. Their automaton is a chain, which is read off the schemas.
+
+use crate::error::Result;
+use crate::json_schema::atoms::{Alternative, Atom, Branch, NameId, SchemaId, SchemaKey, ValueId};
+use crate::json_schema::converter::Converter;
+use crate::json_schema::formula::{Formula, FormulaId};
+use crate::json_schema::step::Member;
+use rustc_hash::FxHashSet;
+
+/// What an object says of its members, one by one.
+pub(super) struct Unjoined {
+    /// The schemas whose `properties`, `patternProperties` and `additionalProperties` hold.
+    describing: Vec<SchemaId>,
+    required: FxHashSet<NameId>,
+    /// Where the object is closed, the schemas whose members it may have, and the names that these plainly
+    /// cover.
+    closed: Vec<(SchemaId, Box<[Branch]>, FxHashSet<NameId>)>,
+    /// What is left behind the known names.
+    pub(super) rest: FormulaId,
+}
+
+#[cfg(test)]
+thread_local! {
+    /// Whether all automata are made of formulas, and how many alternatives were read off.
+    static UNJOINED: std::cell::Cell<(bool, usize)> = const { std::cell::Cell::new((false, 0)) };
+}
+
+impl Unjoined {
+    pub(super) fn requires(&self, name: NameId) -> bool {
+        self.required.contains(&name)
+    }
+}
+
+impl Converter<'_> {
+    /// What an alternative says of its members, where no condition joins them; `names` are those that
+    /// it knows.
+    pub(super) fn unjoined(
+        &mut self,
+        alternative: &Alternative,
+        names: &[NameId],
+    ) -> Result<Option<Unjoined>> {
+        #[cfg(test)]
+        if UNJOINED.get().0 {
+            return Ok(None);
+        }
+        let mut rest = Vec::new();
+        let (mut describing, mut closed) = (Vec::new(), Vec::new());
+        let mut required = FxHashSet::default();
+        for part in self.formulas.conjuncts(alternative.formula) {
+            let Formula::Literal(atom, true) = *self.formulas.get(part) else { return Ok(None) };
+            match self.atom(atom) {
+                Atom::Required(name) => {
+                    required.insert(*name);
+                    continue;
+                }
+                Atom::RequiredAll(schema) => {
+                    let schema = *schema;
+                    required.extend(self.required_names(schema)?.iter());
+                }
+                Atom::Properties(schema) => {
+                    let schema = *schema;
+                    describing.push(schema);
+                    if self.names_all_it_restricts(schema)? {
+                        continue;
+                    }
+                }
+                Atom::UnevaluatedProperties(owner, branches)
+                    if self.key(*owner) == SchemaKey::Closed
+                        && branches.iter().all(|branch| branch.0 == FormulaId::TRUE) =>
+                {
+                    let (owner, branches) = (*owner, branches.clone());
+                    let plainly = self.plainly_covered(&branches)?;
+                    closed.push((owner, branches, plainly));
+                }
+                _ => return Ok(None),
+            }
+            rest.push(part);
+        }
+        self.spend(1 + rest.len() + required.len())?;
+        // What is required is read as a known name, or not at all.
+        if names.iter().filter(|name| required.contains(name)).count() < required.len() {
+            return Ok(None);
+        }
+        let rest = self.formulas.and(rest);
+        #[cfg(test)]
+        UNJOINED.set((false, UNJOINED.get().1 + 1));
+        Ok(Some(Unjoined { describing, required, closed, rest }))
+    }
+
+    /// The value of a member of a name; `None` where there is none.
+    pub(super) fn unjoined_value(
+        &mut self,
+        object: &Unjoined,
+        name: NameId,
+    ) -> Result<Option<ValueId>> {
+        let member = Member::Named(name);
+        for (owner, branches, plainly) in &object.closed {
+            let mut is_covered = plainly.contains(&name);
+            for &(_, branch) in branches {
+                is_covered = is_covered || self.covers(*owner, branch, member)?;
+            }
+            if !is_covered {
+                return Ok(None);
+            }
+        }
+        let mut parts = Vec::with_capacity(object.describing.len());
+        for &schema in &object.describing {
+            parts.push(self.member(schema, member)?);
+        }
+        let value = self.formulas.and(parts);
+        self.value_under(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::UNJOINED;
+    use crate::budget::{Budget, Interrupt};
+    use crate::error::Error;
+    use crate::json_schema::{SchemaOptions, convert};
+    use crate::limits::Limits;
+    use proptest::prelude::*;
+
+    /// The grammar of a schema, and how many alternatives of objects were read off; `by_formulas`: none.
+    fn converted(text: &str, open: bool, by_formulas: bool) -> (Result<String, Error>, usize) {
+        let options = SchemaOptions { open_objects: open, ..SchemaOptions::default() };
+        let limits = Limits::default();
+        let budget = Budget::new(&limits, &Interrupt::default());
+        UNJOINED.set((by_formulas, 0));
+        let converted = convert(text, &[], &options, &limits, &budget);
+        let (_, count) = UNJOINED.replace((false, 0));
+        (converted.map(|converted| format!("{:?}", converted.grammar)), count)
+    }
+
+    fn check(text: &str, open: bool) -> usize {
+        let (read_off, count) = converted(text, open, false);
+        let (of_formulas, _) = converted(text, open, true);
+        assert_eq!(read_off, of_formulas, "{text}");
+        count
+    }
+
+    #[test]
+    fn members_that_no_condition_joins_are_read_off() {
+        let object = |more: &str| {
+            format!(
+                r##"{{"properties": {{"a": {{"type": "null"}}, "b": false, "c": {{"type": "number"}},
+                    "d": {{"$ref": "#"}}}}, "type": "object"{more}}}"##
+            )
+        };
+        for more in [
+            "",
+            r#", "required": ["a", "c"]"#,
+            r#", "required": ["b"]"#,
+            r#", "required": ["z", "c"]"#,
+            r#", "additionalProperties": {"type": "null"}, "required": ["y"]"#,
+            r#", "patternProperties": {"^a|x": {"type": "null"}}"#,
+            r#", "allOf": [{"properties": {"c": {"type": "integer"}, "e": true}, "required": ["e"]}]"#,
+            r#", "const": {"a": null}"#,
+        ] {
+            for open in [true, false] {
+                assert_ne!(check(&object(more), open), 0, "{more} {open}");
+            }
+        }
+        for more in [
+            r#", "minProperties": 2"#,
+            r#", "propertyNames": {"pattern": "a|c"}"#,
+            r#", "dependentRequired": {"a": ["c"]}"#,
+            r#", "not": {"required": ["a"]}"#,
+        ] {
+            assert_eq!(check(&object(more), false), 0, "{more}");
+            check(&object(more), true); // whose other members are any values
+        }
+        let many: Vec<String> = (0..40).map(|number| format!("\"n{number}\"")).collect();
+        let more = format!(", \"required\": [{}]", many.join(", "));
+        assert_ne!(check(&object(&more), false), 0);
+    }
+
+    const VALUES: [&str; 7] = [
+        r#"{"type": "null"}"#,
+        r#"{"enum": ["x", 1]}"#,
+        "false",
+        "true",
+        r##"{"$ref": "#"}"##,
+        r##"{"anyOf": [{"$ref": "#/$defs/o"}, {"type": "null"}]}"##,
+        r#"{"const": "x"}"#,
+    ];
+
+    /// What a schema says of objects, as members of the schema.
+    fn object() -> impl Strategy<Value = String> {
+        let name = "[a-e]";
+        let members = prop::collection::btree_map(name, 0..VALUES.len(), 0..5);
+        let required = prop::collection::btree_set(name, 0..3);
+        (members, required, 0..8u8).prop_map(|(members, required, more)| {
+            let members: Vec<String> = members
+                .iter()
+                .map(|(name, value)| format!("\"{name}\": {}", VALUES[*value]))
+                .collect();
+            let required: Vec<String> = required.iter().map(|name| format!("\"{name}\"")).collect();
+            let more = match more {
+                0 => r#", "additionalProperties": false"#,
+                1 => r#", "additionalProperties": {"type": "null"}"#,
+                2 => r#", "patternProperties": {"^[ab]": {"type": "null"}}"#,
+                3 => r#", "unevaluatedProperties": false"#,
+                _ => "",
+            };
+            format!(
+                r#""type": "object", "properties": {{{}}}, "required": [{}]{more}"#,
+                members.join(", "),
+                required.join(", ")
+            )
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn chains_are_what_the_formulas_give(
+            whole in object(), branches in prop::collection::vec(object(), 0..4),
+            shared in object(), keyword in 0..4usize, open: bool,
+        ) {
+            let keyword = ["anyOf", "oneOf", "allOf", "then"][keyword];
+            let branches: Vec<String> = branches.iter().map(|one| format!("{{{one}}}")).collect();
+            let mut more = String::new();
+            match (branches.as_slice(), keyword) {
+                ([], _) => {}
+                ([branch, ..], "then") => {
+                    more = format!(r#", "if": {{"required": ["a"]}}, "then": {branch}"#);
+                }
+                (all, keyword) => more = format!(r#", "{keyword}": [{}]"#, all.join(", ")),
+            }
+            check(&format!(r#"{{{whole}{more}, "$defs": {{"o": {{{shared}}}}}}}"#), open);
+        }
+    }
+}
