@@ -44,9 +44,9 @@ def convert_json_schemas(
     options: dict[str, Any],
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
-) -> list[tuple[Grammar, SchemaNotes, list[str]] | None]: ...
+) -> list[tuple[Grammar, list[str]] | None]: ...
 def json_text(
-    value: object, levels: int, values: int
+    value: object, levels: int, values: int, default: Callable[[object], object] | None = None
 ) -> str | tuple[Literal["values", "levels", "type", "name"], list[object], str]: ...
 def read_lark(
     text: str,
@@ -63,20 +63,20 @@ def regular_grammar(
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> Grammar: ...
-
-@final
-class SchemaNotes:
-    """What there is to say of the keywords of a schema."""
-
-    def listed(self) -> list[_Note]: ...
-
 def convert_json_schema(
     text: str,
     resources: list[tuple[str, str]],
     options: dict[str, Any],
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
-) -> tuple[Grammar, SchemaNotes, list[str]]: ...
+) -> tuple[Grammar, list[str]]: ...
+def schema_notes(
+    text: str,
+    resources: list[tuple[str, str]],
+    options: dict[str, Any],
+    limits: Limits | None = None,
+    interrupt: Interrupt | None = None,
+) -> list[_Note]: ...
 def schema_rule_origins(
     text: str,
     resources: list[tuple[str, str]],

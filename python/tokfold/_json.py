@@ -1,7 +1,8 @@
 """JSON in steps: Python's own reader and writer are one call each, during which no thread runs.
 
-What is small goes through them. What is large goes through the same library's Python code, some
-ten times slower, which lets other threads run after a few milliseconds as all Python code does.
+The core writes. Python's own reader reads what is small; what is large goes through the same
+library's Python code, some ten times slower, which lets other threads run after a few milliseconds
+as all Python code does.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import re
 from collections.abc import Callable
 from typing import Any, cast
 
+from tokfold import _core
+
 __all__ = ["dumps", "loads", "nesting"]
 
 _LARGE_TEXT = 1 << 18
 """Characters that the C code reads in two or three milliseconds."""
 
-_LARGE_VALUE = 5_000
-"""Values that the C code writes in a millisecond or two."""
+_MOST_LEVELS = 10_000
+_MOST_VALUES = 10_000_000
+"""Bounds of what is written."""
 
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _BRACKET = re.compile(r"[\[\]{}]")
@@ -46,32 +50,20 @@ def loads(
     return _InSteps(object_pairs_hook=object_pairs_hook).decode(text)
 
 
-def dumps(
-    value: object,
-    *,
-    ensure_ascii: bool = True,
-    default: Callable[[object], object] | None = None,
-) -> str:
-    """A value as JSON text, as :func:`json.dumps`, without holding up other threads."""
-    if _is_small(value):
-        return json.dumps(value, ensure_ascii=ensure_ascii, default=default)
-    encoder = json.JSONEncoder(ensure_ascii=ensure_ascii, default=default)
-    return "".join(encoder.iterencode(value))
+def dumps(value: object, *, default: Callable[[object], object] | None = None) -> str:
+    """A value as JSON text, as :func:`json.dumps`, without holding up other threads.
 
-
-def _is_small(value: object) -> bool:
-    """Whether there are few values in it; it may hold itself."""
-    found = [value]
-    for each in found:  # grows
-        if isinstance(each, dict):
-            if len(each) + len(found) > _LARGE_VALUE:
-                return False
-            found += each.values()
-        elif isinstance(each, list | tuple):
-            if len(each) + len(found) > _LARGE_VALUE:
-                return False
-            found += each
-    return True
+    Raises:
+        TypeError: a part of it is no JSON value.
+        ValueError: it holds itself, or is too large.
+    """
+    written = _core.json_text(value, _MOST_LEVELS, _MOST_VALUES, default)
+    if isinstance(written, str):
+        return written
+    why, _, name = written
+    if why in ("levels", "values"):
+        raise ValueError("the value is nested too deeply, holds itself, or is too large")
+    raise TypeError(f"a {'name' if why == 'name' else 'value'} of type {name} is no JSON")
 
 
 def nesting(text: str) -> int:

@@ -771,7 +771,7 @@ def _method_for(source: object) -> str:
 def _key_of(source: object) -> str:
     """Equal for sources that are equal."""
     try:
-        return _json.dumps(source, ensure_ascii=False, default=repr)
+        return _json.dumps(source, default=repr)
     except (ValueError, RecursionError) as error:
         raise UnsupportedGrammarError(
             f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1

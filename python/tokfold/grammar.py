@@ -269,7 +269,9 @@ class Grammar(Built, metaclass=Named):
         if not isinstance(strict, bool):
             raise TypeError("strict must be True or False")
         grammar = cls._of(source, limits, interrupt)
-        warnings = grammar._warnings if strict else ()
+        ends = Interrupt._of(interrupt, limits or DEFAULT_LIMITS)
+        notes = source.notes(limits, ends) if strict else []
+        warnings = tuple(note for note in notes if note.level == "warning")
         if warnings:
             counted = "1 warning" if len(warnings) == 1 else f"{len(warnings)} warnings"
             lines = [f"the schema has {counted}, and strict=True refuses it:", *map(str, warnings)]
@@ -496,7 +498,10 @@ class Grammar(Built, metaclass=Named):
 
         In the order of the document: warnings of what is not enforced or was probably meant
         otherwise, and for information annotations, and how patterns are read that have what
-        ECMA-262 lacks.
+        ECMA-262 lacks. A schema is converted again to find them.
+
+        Raises:
+            LimitExceededError, DeadlineExceededError: as the conversion.
         """
         return list(self._notes)
 
@@ -507,13 +512,10 @@ class Grammar(Built, metaclass=Named):
 
     @lazy
     def _notes(self) -> tuple[SchemaNote, ...]:
-        if self._converted.notes is not None:
-            return tuple(SchemaNote(*note) for note in self._converted.notes.listed())
+        if self._schema is not None:
+            ends = Interrupt._of(None, self._limits or DEFAULT_LIMITS)
+            return tuple(self._schema.notes(self._limits, ends))
         return tuple(dict.fromkeys(note for leaf in self._leaves for note in leaf._notes))
-
-    @property
-    def _warnings(self) -> tuple[SchemaNote, ...]:
-        return tuple(note for note in self._notes if note.level == "warning")
 
     @lazy
     def _not_enforced(self) -> tuple[str, ...]:

@@ -26,13 +26,12 @@ VALUES = st.recursive(
 @pytest.fixture(autouse=True)
 def _all_is_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_json, "_LARGE_TEXT", 0)
-    monkeypatch.setattr(_json, "_LARGE_VALUE", 0)
 
 
-@given(VALUES, st.booleans())
-def test_values_come_back(value: object, ensure_ascii: bool) -> None:
-    text = _json.dumps(value, ensure_ascii=ensure_ascii)
-    assert text == json.dumps(value, ensure_ascii=ensure_ascii)
+@given(VALUES)
+def test_values_come_back(value: object) -> None:
+    text = _json.dumps(value)
+    assert text == json.dumps(value)
     assert _json.loads(text) == json.loads(text)
 
 
@@ -147,17 +146,22 @@ def test_nesting_is_counted_alike(text: str) -> None:
 
 def test_pairs_and_defaults_are_passed_on() -> None:
     assert _json.loads('{"a": 1, "a": 2}', object_pairs_hook=list) == [("a", 1), ("a", 2)]
-    assert _json.dumps([object], default=lambda _: "x") == '["x"]'
+    assert _json.dumps([object, {"a": int}], default=lambda _: {"x": 1}) == (
+        '[{"x": 1}, {"a": {"x": 1}}]'
+    )
+    for odd, said in (({1: object()}, "value of type object"), ({(1,): 1}, "name of type tuple")):
+        with pytest.raises(TypeError, match=said):
+            _json.dumps(odd)
 
 
 def test_a_value_that_holds_itself_ends() -> None:
     held: list[object] = []
     held.append(held)
-    with pytest.raises(ValueError, match="Circular"):
+    with pytest.raises(ValueError, match="holds itself"):
         _json.dumps(held)
 
 
-@pytest.mark.parametrize("function", ["loads", "dumps", "nesting"])
+@pytest.mark.parametrize("function", ["loads", "nesting"])
 def test_the_work_is_many_calls(function: str) -> None:
     """Between two calls of Python functions another thread may run; in a call of C none does."""
     value = [{"a": n} for n in range(1_000)]

@@ -722,3 +722,23 @@ def test_what_is_written_beside_another_schema_is_not_noted() -> None:
     assert not any("never written" in note.message for note in grammar.notes)
     never = Grammar.from_json_schema({"properties": {"k": {}, "x": alone}})
     assert any("never written" in note.message for note in never.notes)
+
+
+@pytest.mark.parametrize("description", ["", "\u2014"])  # an escape changes nothing
+def test_references_on_the_way_to_another_have_notes(description: str) -> None:
+    """What only refers to another schema is passed over; there is something to say of it."""
+    schema = {
+        "$schema": DRAFT4,
+        "description": description,
+        "properties": {"a": {"$ref": "#/definitions/first"}},
+        "definitions": {
+            "first": {"$ref": "#/definitions/second", "type": "string"},
+            "second": {"$ref": "#/definitions/third", "title": "Second"},
+            "third": {"type": "integer"},
+        },
+    }
+    found = {pointer: level for level, pointer, _ in notes(schema)}
+    assert found["#/definitions/first/type"] == "warning"
+    assert "#/definitions/second/title" in found
+    with pytest.raises(StrictSchemaError, match="#/definitions/first/type"):
+        Grammar.from_json_schema(schema, strict=True)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Interrupt as CoreInterrupt
-from tokfold._core import SchemaNotes as CoreSchemaNotes
 from tokfold._core import Tags as CoreTags
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.limits import Limits
@@ -27,14 +26,12 @@ class Converted(NamedTuple):
     Attributes:
         core: the grammar in the core; None where :meth:`Source.join` makes it when it is first
             needed, and where the source is not read to its end.
-        notes: what the conversion of a schema leaves to say.
         not_enforced: pointers of what ``lossy`` left out.
         frame: of text around parts, the text in the core.
         unread: why a text is not read to its end: it names tokens, and there is no vocabulary.
     """
 
     core: CoreGrammar | None = None
-    notes: CoreSchemaNotes | None = None
     not_enforced: tuple[str, ...] = ()
     frame: CoreGrammar | None = None
     unread: UnsupportedGrammarError | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from tokfold import _core
 from tokfold._extras import require
-from tokfold._schema_records import RuleOrigin, SchemaPlace, SchemaReason
+from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
@@ -87,8 +87,13 @@ class SchemaSource(Source):
             raise explained(error, text) from error
         return converted(result)
 
+    def notes(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[SchemaNote]:
+        """What there is to say of its keywords; the schema is converted again."""
+        found = _core.schema_notes(self.text, self.resources, self.fields, limits, ends)
+        return [SchemaNote(*note) for note in found]
+
     def origins(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[RuleOrigin]:
-        """Where each rule of the grammar comes from; the schema is converted again."""
+        """Where each rule of the grammar comes from, likewise."""
         found = _core.schema_rule_origins(self.text, self.resources, self.fields, limits, ends)
         return [RuleOrigin(tuple(pointers), said) for pointers, said in found]
 
@@ -169,12 +174,10 @@ class SchemaSource(Source):
         return cls(text_of(schema, limits), given, fields)
 
 
-def converted(
-    found: tuple[_core.Grammar, _core.SchemaNotes, list[str]],
-) -> Converted:
-    """What becomes of a schema: a grammar, notes and what is not enforced, as the core says it."""
-    core, notes, not_enforced = found
-    return Converted(core, notes, tuple(not_enforced))
+def converted(found: tuple[_core.Grammar, list[str]]) -> Converted:
+    """What becomes of a schema: a grammar and what is not enforced, as the core says it."""
+    core, not_enforced = found
+    return Converted(core, tuple(not_enforced))
 
 
 def _own_formats(formats: object) -> list[tuple[str, str]]:

@@ -267,7 +267,10 @@ fn raw(text: &str, options: &SchemaOptions) {
     let again = again.expect("what is converted is converted again");
     let grammar = format!("{:?}", converted.grammar);
     assert_eq!(grammar, format!("{:?}", again.grammar), "{text:?} becomes one grammar");
-    for note in &converted.notes {
+    let budget = Budget::new(&limits, &none());
+    let source =
+        SchemaSource { text, resources: &resources, options, limits: &limits, budget: &budget };
+    for note in source.notes().expect("what is converted is converted again") {
         assert!(note.pointer.contains('#') && !note.message.is_empty(), "{note:?} of {text:?}");
     }
     check_origins(text, options, converted.grammar.rules().len());

@@ -15,22 +15,10 @@ use tokfold_core::json_schema::{
 use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
 
 /// What a note says: its level, the pointer, the keyword, and what there is to say of it.
-type Note<'n> = (&'static str, &'n str, &'n str, &'n str);
+type Note = (&'static str, String, String, String);
 
-/// What there is to say of the keywords of a schema: made Python objects where it is asked for.
-#[pyclass(frozen, module = "tokfold._core")]
-pub(crate) struct SchemaNotes(Vec<SchemaNote>);
-
-#[pymethods]
-impl SchemaNotes {
-    /// All notes, in the order of the document.
-    fn listed(&self) -> Vec<Note<'_>> {
-        self.0.iter().map(said).collect()
-    }
-}
-
-/// A grammar, what of its schema says nothing, and where `uniqueItems` is not enforced.
-type Returned = (Grammar, SchemaNotes, Vec<String>);
+/// A grammar, and where `uniqueItems` is not enforced.
+type Returned = (Grammar, Vec<String>);
 
 /// Options from a mapping of field names; a name that is no field is a mistake of the package.
 pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
@@ -108,15 +96,15 @@ pub(crate) fn convert_json_schemas(
 }
 
 fn returned(converted: json_schema::Converted) -> Returned {
-    (Grammar::of(converted.grammar), SchemaNotes(converted.notes), converted.not_enforced)
+    (Grammar::of(converted.grammar), converted.not_enforced)
 }
 
-fn said(note: &SchemaNote) -> Note<'_> {
+fn said(note: SchemaNote) -> Note {
     let level = match note.level {
         NoteLevel::Info => "info",
         NoteLevel::Warning => "warning",
     };
-    (level, &note.pointer, &note.keyword, &note.message)
+    (level, note.pointer, note.keyword, note.message)
 }
 
 /// Formats of the caller, each a pattern.
@@ -146,8 +134,7 @@ fn style(name: &str) -> PyResult<Style> {
     })
 }
 
-/// The grammar of the texts that a schema allows, what of the schema says nothing, and where
-/// `uniqueItems` is not enforced.
+/// The grammar of the texts that a schema allows, and where `uniqueItems` is not enforced.
 #[pyfunction]
 #[pyo3(signature = (text, resources, options, limits=None, interrupt=None))]
 pub(crate) fn convert_json_schema(
@@ -166,6 +153,27 @@ pub(crate) fn convert_json_schema(
         json_schema::convert(text, &resources, &options, &limits, &budget)
     })?;
     Ok(returned(converted))
+}
+
+/// What there is to say of the keywords of a schema.
+#[pyfunction]
+#[pyo3(signature = (text, resources, options, limits=None, interrupt=None))]
+pub(crate) fn schema_notes(
+    py: Python<'_>,
+    text: &str,
+    resources: Vec<(String, String)>,
+    options: &Bound<'_, PyDict>,
+    limits: Option<&Bound<'_, PyAny>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Vec<Note>> {
+    let options = self::options(options)?;
+    let limits = self::limits(limits)?;
+    let notes = Call::with(py, interrupt, None).run(py, |interrupt| {
+        let budget = &Budget::new(&limits, interrupt);
+        let (resources, options, limits) = (&resources, &options, &limits);
+        SchemaSource { text, resources, options, limits, budget }.notes()
+    })?;
+    Ok(notes.into_iter().map(said).collect())
 }
 
 /// What is expected: the pointers of schemas, and what they say.

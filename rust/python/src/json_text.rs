@@ -29,12 +29,14 @@ struct Open<'py> {
 }
 
 /// The text of a value whose containers stand in each other at most `levels` deep, and which has at most
-/// `values` values.
+/// `values` values. `default` makes a value of JSON of what is none.
 #[pyfunction]
+#[pyo3(signature = (value, levels, values, default=None))]
 pub(crate) fn json_text(
     value: Bound<'_, PyAny>,
     levels: usize,
     values: usize,
+    default: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Written> {
     let py = value.py();
     let mut out = String::new();
@@ -57,7 +59,9 @@ pub(crate) fn json_text(
             out.push(if is_dict { '{' } else { '[' });
             open.push(Open { items: items.into_iter(), is_dict, at: None });
         } else if !scalar(&mut out, &found)? {
-            return Ok(refused("type", &open, &found));
+            let Some(default) = default else { return Ok(refused("type", &open, &found)) };
+            found = default.call1((found,))?;
+            continue;
         }
         // The next value of the innermost container that has one.
         loop {

@@ -46,7 +46,7 @@ mod _core {
     use super::grammar::{Grammar, Parts, digest, repair_printed};
     #[pymodule_export]
     use super::json_schema::{
-        SchemaNotes, convert_json_schema, convert_json_schemas, explain_document,
+        convert_json_schema, convert_json_schemas, explain_document, schema_notes,
         schema_rule_origins,
     };
     #[pymodule_export]

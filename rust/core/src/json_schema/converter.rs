@@ -258,6 +258,11 @@ impl<'a> Converter<'a> {
                 SchemaKey::Constant(_) | SchemaKey::Truth(_) | SchemaKey::Closed => None,
             })
             .collect();
+        for place in 0..met.len() {
+            let passed = self.passed_from(met[place])?;
+            self.spend(1 + passed.len())?;
+            met.extend(passed);
+        }
         met.sort_unstable();
         met.dedup();
         let mut notes = self.schemas.all_notes(met.iter().copied(), self.bounds.budget)?;

@@ -79,9 +79,6 @@ use values::ReachedValues;
 pub struct Converted {
     /// The grammar of the texts of valid values.
     pub grammar: Grammar,
-    /// Keywords that say nothing about what is valid or were probably meant otherwise, and patterns
-    /// with what ECMA-262 lacks; in the order of the document.
-    pub notes: Vec<SchemaNote>,
     /// JSON pointers of schemas whose `uniqueItems` is not enforced.
     pub not_enforced: Vec<String>,
 }
@@ -138,11 +135,9 @@ pub fn convert(
 ) -> Result<Converted> {
     let source = SchemaSource { text, resources, options, limits, budget };
     source.converted(|converter, _, value, values| {
-        converter.note_impossible(&values)?;
         let grammar = converter.emit(value, values)?;
         let not_enforced = std::mem::take(&mut converter.not_enforced);
-        let notes = converter.notes()?;
-        Ok(Converted { grammar, notes, not_enforced })
+        Ok(Converted { grammar, not_enforced })
     })
 }
 
@@ -154,6 +149,18 @@ impl SchemaSource<'_> {
     /// Those of [`convert`].
     pub fn rule_origins(&self) -> Result<Vec<RuleOrigin>> {
         self.converted(|converter, _, value, values| converter.rule_origins(value, values))
+    }
+
+    /// Keywords that say nothing about what is valid or were probably meant otherwise, and patterns
+    /// with what ECMA-262 lacks, likewise; in the order of the document.
+    ///
+    /// # Errors
+    /// Those of [`convert`].
+    pub fn notes(&self) -> Result<Vec<SchemaNote>> {
+        self.converted(|converter, _, _, values| {
+            converter.note_impossible(&values)?;
+            converter.notes()
+        })
     }
 
     /// What the schemas say of the place where a text stops, likewise; `None` where its beginning is no

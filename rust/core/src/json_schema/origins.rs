@@ -40,19 +40,28 @@ impl Converter<'_> {
             SchemaKey::Constant(node) => return Ok(Some(node)),
             SchemaKey::Truth(_) | SchemaKey::Closed => return Ok(None),
         };
-        for _ in 0..MOST_REFERENCES {
-            let Some(object) = self.schemas.arena().object(node) else { break };
-            let is_alone = self.hides_siblings(node)
-                || object.iter().all(|(name, _)| name == "$ref" || ANNOTATIONS.contains(&name));
-            if !is_alone {
-                break;
-            }
-            match self.schemas.reference(node)? {
-                Some(target) => node = target,
-                None => break,
-            }
+        for target in self.passed_from(node)? {
+            node = target;
         }
         Ok(Some(node))
+    }
+
+    /// The schemas on the way from one that says nothing beside its reference to one that says something.
+    pub(super) fn passed_from(&self, mut node: JsonNodeId) -> Result<Vec<JsonNodeId>> {
+        let mut out = Vec::new();
+        while out.len() < MOST_REFERENCES
+            && let Some(object) = self.schemas.arena().object(node)
+            && object.get("$ref").is_some()
+        {
+            let is_alone = self.hides_siblings(node)
+                || object.iter().all(|(name, _)| name == "$ref" || ANNOTATIONS.contains(&name));
+            match self.schemas.reference(node)? {
+                Some(target) if is_alone => node = target,
+                _ => break,
+            }
+            out.push(node);
+        }
+        Ok(out)
     }
 
     /// The JSON pointers of some schemas, in the order of the documents.

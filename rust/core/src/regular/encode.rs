@@ -3,7 +3,7 @@
 use super::alphabet::LAST;
 use super::dfa::Dfa;
 use super::merge::merge_nodes;
-use super::spell::{Digits, SpellNodes, hexadecimal, within};
+use super::spell::{Digits, SpellEdge, SpellNodes, hexadecimal, within};
 use super::table::DEAD;
 use super::{Bounds, CharSet};
 use crate::budget::{Budget, Interrupt};
@@ -53,12 +53,12 @@ pub fn encode(dfa: &Dfa, spelling: Spelling, bounds: &Bounds<'_>) -> Result<Desc
     let mut bytes: Vec<(u32, u8, u8, u32)> = Vec::new();
     for q in 0..dfa.len() {
         let ranges = dfa.ranges(q);
-        let before = nodes.num_edges();
-        let row = match spelling {
+        let (before, begun) = (nodes.num_edges(), nodes.begin());
+        match spelling {
             Spelling::Utf8 => utf8(&mut nodes, &ranges),
             Spelling::Json(escapes) => json(&mut nodes, &ranges, escapes),
-        };
-        let row = SpellNodes::state_row(row);
+        }
+        let row = nodes.state_row(begun);
         bounds.budget.spend(1 + ranges.len() + row.len() + nodes.num_edges() - before)?;
         bounds.check(dfa.num_states() + nodes.len())?;
         bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
@@ -95,18 +95,19 @@ pub fn encode_all_but(
     let mut falls_back = vec![false; end as usize];
     for q in 0..dfa.len() {
         let (before, begun) = (nodes.num_edges(), bytes.len());
-        let named = if q != 0 && dfa.is_final(q) { plain_edges(dfa, q) } else { None };
+        let named = if q != 0 && dfa.is_final(q) { plain_edges(dfa, q, &mut nodes) } else { None };
         match named.filter(|named| !named.is_empty()) {
             Some(named) => {
                 falls_back[q as usize] = true;
                 bytes.extend(named.into_iter().map(|(a, b, to)| (q, a, b, to)));
             }
             None => {
-                let mut row = json(&mut nodes, &dfa.ranges(q), escapes);
+                let begun = nodes.begin();
+                json(&mut nodes, &dfa.ranges(q), escapes);
                 if dfa.is_final(q) {
-                    row.push((b'"', b'"', end));
+                    nodes.row().push((b'"', b'"', end));
                 }
-                let row = SpellNodes::state_row(row);
+                let row = nodes.state_row(begun);
                 bytes.extend(row.into_iter().map(|(a, b, to)| (q, a, b, to)));
             }
         }
@@ -132,22 +133,24 @@ pub fn encode_all_but(
 
 /// The bytes by which a state leads elsewhere than the rest of the characters does, where each is a
 /// character that stands for itself.
-fn plain_edges(dfa: &Dfa, q: u32) -> Option<Vec<(u8, u8, u32)>> {
+fn plain_edges(dfa: &Dfa, q: u32, nodes: &mut SpellNodes) -> Option<Vec<SpellEdge>> {
     let classes = dfa.class_ranges();
-    let mut out = Vec::with_capacity(dfa.row(q).len());
-    for &(class, to) in dfa.row(q) {
-        for &(first, last) in classes.of(class) {
-            let is_plain = to != DEAD
-                && (0x20..=0x7F).contains(&first)
-                && last <= 0x7F
-                && ![0x22, 0x5C].iter().any(|quoted| (first..=last).contains(quoted));
-            if !is_plain {
-                return None;
-            }
-            out.push((first as u8, last as u8, to));
-        }
+    let edges = || {
+        let row = dfa.row(q).iter();
+        row.flat_map(|&(class, to)| classes.of(class).iter().map(move |&(a, b)| (a, b, to)))
+    };
+    let is_plain = |(first, last, to): (u32, u32, u32)| {
+        to != DEAD
+            && (0x20..=0x7F).contains(&first)
+            && last <= 0x7F
+            && ![0x22, 0x5C].iter().any(|quoted| (first..=last).contains(quoted))
+    };
+    if !edges().all(is_plain) {
+        return None;
     }
-    Some(SpellNodes::state_row(out))
+    let begun = nodes.begin();
+    nodes.row().extend(edges().map(|(first, last, to)| (first as u8, last as u8, to)));
+    Some(nodes.state_row(begun))
 }
 
 /// The automaton over bytes of the spellings of one character of the set. Surrogates in the set
@@ -160,10 +163,9 @@ pub fn encode_character(set: &CharSet, spelling: Spelling) -> Described {
 }
 
 /// Adds the edges of a state that read the code points of `ranges` in UTF-8.
-fn utf8(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)> {
-    let mut row = Vec::new();
+fn utf8(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) {
     for &(first, last, to) in within(ranges, 0, 0x7F) {
-        row.push((first as u8, last.min(0x7F) as u8, to));
+        nodes.row().push((first as u8, last.min(0x7F) as u8, to));
     }
     // Continuation bytes, the code points that have so many, and the lead byte of code point 0 if
     // it were one of them.
@@ -174,19 +176,14 @@ fn utf8(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) -> Vec<(u8, u8, u32)
         if clipped.is_empty() {
             continue;
         }
-        for (first, last, to) in nodes.runs(Digits::Continuation, len, (0, last), &clipped) {
+        nodes.runs(Digits::Continuation, len, (0, last), &clipped, |first, last, to, row| {
             row.push((lead + first as u8, lead + last as u8, to));
-        }
+        });
     }
-    row
 }
 
 /// Adds the edges of a state that read the code points of `ranges` inside a JSON string.
-fn json(
-    nodes: &mut SpellNodes,
-    ranges: &[(u32, u32, u32)],
-    escapes: JsonEscapes,
-) -> Vec<(u8, u8, u32)> {
+fn json(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)], escapes: JsonEscapes) {
     let mut raw: Vec<(u32, u32, u32)> = Vec::with_capacity(ranges.len() + 2);
     for &(first, last, to) in ranges {
         let mut next = first.max(0x20);
@@ -199,13 +196,10 @@ fn json(
         raw.push((next, last, to));
     }
     raw.retain(|range| range.0 <= range.1);
-    let mut row = utf8(nodes, &raw);
+    utf8(nodes, &raw);
 
     let target = |c: u32| within(ranges, c, c).first().map_or(DEAD, |range| range.2);
-    let mut escaped = Vec::new();
-    for (c, letter) in SHORT {
-        escaped.push((letter, letter, target(c)));
-    }
+    let begun = nodes.begin();
     let digits = match escapes {
         JsonEscapes::Plain => {
             let controls = within(ranges, 0, 0x1F).iter().map(|&(a, b, to)| (a, b.min(0x1F), to));
@@ -217,34 +211,30 @@ fn json(
             nodes.block(Digits::Hexadecimal, 4, 0, &long)
         }
         JsonEscapes::Any => {
-            escaped.push((b'/', b'/', target(u32::from(b'/'))));
+            nodes.row().push((b'/', b'/', target(u32::from(b'/'))));
             any_digits(nodes, ranges)
         }
     };
-    escaped.push((b'u', b'u', digits));
-    let node = nodes.node(escaped);
-    row.push((b'\\', b'\\', node));
-    row
+    nodes.row().extend(SHORT.map(|(c, letter)| (letter, letter, target(c))));
+    nodes.row().push((b'u', b'u', digits));
+    let node = nodes.node(begun);
+    nodes.row().push((b'\\', b'\\', node));
 }
 
 /// The node behind `\u`, where every scalar value may be written so.
 fn any_digits(nodes: &mut SpellNodes, ranges: &[(u32, u32, u32)]) -> u32 {
-    let mut row = Vec::new();
-    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 3, (0, 0xCFFF), ranges) {
-        hexadecimal(first, last, to, &mut row);
-    }
+    let begun = nodes.begin();
+    nodes.runs(Digits::Hexadecimal, 3, (0, 0xCFFF), ranges, hexadecimal);
     // D000 to D7FF, then pairs of surrogates.
-    let mut behind_d = Vec::new();
-    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 2, (0xD000, 0xD7FF), ranges) {
-        hexadecimal(first, last, to, &mut behind_d);
-    }
-    for (first, last, to) in nodes.runs(Digits::HighSurrogate, 2, (0x1_0000, LAST), ranges) {
-        hexadecimal(8 + first, 8 + last, to, &mut behind_d);
-    }
+    let behind_d = nodes.begin();
+    nodes.runs(Digits::Hexadecimal, 2, (0xD000, 0xD7FF), ranges, hexadecimal);
+    nodes.runs(Digits::HighSurrogate, 2, (0x1_0000, LAST), ranges, |first, last, to, row| {
+        hexadecimal(8 + first, 8 + last, to, row);
+    });
     let node = nodes.node(behind_d);
-    hexadecimal(0xD, 0xD, node, &mut row);
-    for (first, last, to) in nodes.runs(Digits::Hexadecimal, 3, (0xE000, 0xFFFF), ranges) {
-        hexadecimal(0xE + first, 0xE + last, to, &mut row);
-    }
-    nodes.node(row)
+    hexadecimal(0xD, 0xD, node, nodes.row());
+    nodes.runs(Digits::Hexadecimal, 3, (0xE000, 0xFFFF), ranges, |first, last, to, row| {
+        hexadecimal(0xE + first, 0xE + last, to, row);
+    });
+    nodes.node(begun)
 }

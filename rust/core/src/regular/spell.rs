@@ -39,7 +39,7 @@ impl Digits {
     }
 
     /// Adds the bytes of the digits `first..=last`.
-    fn write(self, first: u32, last: u32, to: u32, row: &mut Vec<(u8, u8, u32)>) {
+    fn write(self, first: u32, last: u32, to: u32, row: &mut Vec<SpellEdge>) {
         match self {
             Digits::Continuation => row.push((0x80 | first as u8, 0x80 | last as u8, to)),
             Digits::Hexadecimal | Digits::HighSurrogate => hexadecimal(first, last, to, row),
@@ -48,7 +48,7 @@ impl Digits {
 }
 
 /// Adds hexadecimal digits, of either case.
-pub(super) fn hexadecimal(first: u32, last: u32, to: u32, row: &mut Vec<(u8, u8, u32)>) {
+pub(super) fn hexadecimal(first: u32, last: u32, to: u32, row: &mut Vec<SpellEdge>) {
     let (first, last) = (first as u8, last as u8);
     if first < 10 {
         row.push((b'0' + first, b'0' + last.min(9), to));
@@ -65,10 +65,19 @@ pub(super) struct SpellNodes {
     /// The number of the first node.
     first: u32,
     ends: Vec<u32>,
-    edges: Vec<(u8, u8, u32)>,
+    edges: Vec<SpellEdge>,
     numbers: HashTable<u32>,
     full: FxHashMap<(Digits, u32, u32), u32>,
+    /// The edges of the nodes that are being made, each behind those that wait for it.
+    open: Vec<SpellEdge>,
 }
+
+/// The first and the last byte, and where they lead.
+pub(super) type SpellEdge = (u8, u8, u32);
+
+/// Where the edges of a node that is being made begin.
+#[derive(Clone, Copy)]
+pub(super) struct Begun(usize);
 
 impl SpellNodes {
     /// No node; the numbers below `first` are states.
@@ -79,6 +88,7 @@ impl SpellNodes {
             edges: Vec::new(),
             numbers: HashTable::new(),
             full: FxHashMap::default(),
+            open: Vec::new(),
         }
     }
 
@@ -92,12 +102,6 @@ impl SpellNodes {
         self.edges.len()
     }
 
-    /// Sorts and joins the edges of a state.
-    pub(super) fn state_row(mut edges: Vec<(u8, u8, u32)>) -> Vec<(u8, u8, u32)> {
-        join(&mut edges);
-        edges
-    }
-
     /// The edges of the nodes, in order: from, the first and the last byte, to.
     pub(super) fn edges(&self) -> impl Iterator<Item = (u32, u8, u8, u32)> {
         let rows =
@@ -107,23 +111,41 @@ impl SpellNodes {
         })
     }
 
-    /// The node with these edges, or [`DEAD`] if there are none. Bytes that meet and lead to one
-    /// node become one edge.
-    pub(super) fn node(&mut self, mut edges: Vec<(u8, u8, u32)>) -> u32 {
-        join(&mut edges);
-        if edges.is_empty() {
+    /// Begins a node, or the row of a state: the edges that are added from here on.
+    pub(super) fn begin(&self) -> Begun {
+        Begun(self.open.len())
+    }
+
+    /// The edges that are being added.
+    pub(super) fn row(&mut self) -> &mut Vec<SpellEdge> {
+        &mut self.open
+    }
+
+    /// The edges since a beginning as those of a state, in order.
+    pub(super) fn state_row(&mut self, Begun(begun): Begun) -> Vec<SpellEdge> {
+        join(&mut self.open, begun);
+        self.open.split_off(begun)
+    }
+
+    /// The node with the edges since a beginning, or [`DEAD`] if there are none. Bytes that meet and
+    /// lead to one node become one edge.
+    pub(super) fn node(&mut self, Begun(begun): Begun) -> u32 {
+        join(&mut self.open, begun);
+        let new = &self.open[begun..];
+        if new.is_empty() {
             return DEAD;
         }
         let (ends, known) = (&mut self.ends, &mut self.edges);
-        let hash = hash_of(edges.as_slice());
-        if let Some(&node) = self.numbers.find(hash, |&node| row(ends, known, node) == edges) {
-            return self.first + node;
-        }
-        let node = ends.len() as u32;
-        known.extend_from_slice(&edges);
-        ends.push(known.len() as u32);
-        let (ends, known) = (&self.ends, &self.edges);
-        self.numbers.insert_unique(hash, node, |&node| hash_of(row(ends, known, node)));
+        let hash = hash_of(new);
+        let found = self.numbers.find(hash, |&node| row(ends, known, node) == new).copied();
+        let node = found.unwrap_or_else(|| {
+            let node = ends.len() as u32;
+            known.extend_from_slice(new);
+            ends.push(known.len() as u32);
+            self.numbers.insert_unique(hash, node, |&node| hash_of(row(ends, known, node)));
+            node
+        });
+        self.open.truncate(begun);
         self.first + node
     }
 
@@ -144,24 +166,24 @@ impl SpellNodes {
             _ if len == 0 => return self.second_half(start, ranges),
             _ => {}
         }
-        let mut row = Vec::new();
-        for (first, last, to) in self.runs(digits, len - 1, (start, end), ranges) {
-            digits.write(first, last, to, &mut row);
-        }
-        self.node(row)
+        let begun = self.begin();
+        self.runs(digits, len - 1, (start, end), ranges, |first, last, to, row| {
+            digits.write(first, last, to, row);
+        });
+        self.node(begun)
     }
 
-    /// The nodes of the blocks of so many digits into which a block falls that begins at `start`:
-    /// the first and the last block, counted from there, that have one node.
+    /// Writes the nodes of the blocks of so many digits into which a block falls that begins at
+    /// `start`: the first and the last block, counted from there, that have one node.
     pub(super) fn runs(
         &mut self,
         digits: Digits,
         len: u32,
         (start, end): (u32, u32),
         ranges: Ranges<'_>,
-    ) -> Vec<(u32, u32, u32)> {
+        write: impl Fn(u32, u32, u32, &mut Vec<SpellEdge>),
+    ) {
         let bits = digits.block_bits(len);
-        let mut runs = Vec::new();
         let mut next = start;
         let mut ranges = within(ranges, start, end);
         while let Some(&(a, b, to)) = ranges.first() {
@@ -175,14 +197,13 @@ impl SpellNodes {
             } else {
                 (index, self.block(digits, len, first, ranges))
             };
-            runs.push((index, last_index, node));
+            write(index, last_index, node, &mut self.open);
             next = start + ((last_index + 1) << bits);
             if next > end {
                 break;
             }
             ranges = within(ranges, next, end);
         }
-        runs
     }
 
     /// The node of a block all of whose code points lead to one state.
@@ -198,9 +219,9 @@ impl SpellNodes {
             self.second_half(0, &[(0, block, to)])
         } else {
             let inner = self.full(digits, len - 1, to);
-            let mut row = Vec::new();
-            digits.write(0, (1 << digits.base_bits()) - 1, inner, &mut row);
-            self.node(row)
+            let begun = self.begin();
+            digits.write(0, (1 << digits.base_bits()) - 1, inner, &mut self.open);
+            self.node(begun)
         };
         self.full.insert((digits, len, to), node);
         node
@@ -209,19 +230,21 @@ impl SpellNodes {
     /// The node behind the first half of a pair of surrogates that stands for the 1,024 code points
     /// from `start` on: it reads the second half.
     fn second_half(&mut self, start: u32, ranges: Ranges<'_>) -> u32 {
-        let mut row = Vec::new();
-        for (first, last, to) in self.runs(Digits::Hexadecimal, 2, (start, start + 0x3FF), ranges) {
-            hexadecimal(0xC + first, 0xC + last, to, &mut row);
-        }
-        let last_three = self.node(row);
+        let begun = self.begin();
+        let block = (start, start + 0x3FF);
+        self.runs(Digits::Hexadecimal, 2, block, ranges, |first, last, to, row| {
+            hexadecimal(0xC + first, 0xC + last, to, row);
+        });
+        let last_three = self.node(begun);
         if last_three == DEAD {
             return DEAD;
         }
-        let mut row = Vec::new();
-        hexadecimal(0xD, 0xD, last_three, &mut row);
-        let digits = self.node(row);
-        let behind_u = self.node(vec![(b'u', b'u', digits)]);
-        self.node(vec![(b'\\', b'\\', behind_u)])
+        hexadecimal(0xD, 0xD, last_three, &mut self.open);
+        let digits = self.node(begun);
+        self.open.push((b'u', b'u', digits));
+        let behind_u = self.node(begun);
+        self.open.push((b'\\', b'\\', behind_u));
+        self.node(begun)
     }
 }
 
@@ -232,21 +255,27 @@ pub(super) fn within(ranges: Ranges<'_>, first: u32, last: u32) -> Ranges<'_> {
     &ranges[from..until.max(from)]
 }
 
-/// Sorts the edges of a node, and joins those of neighbouring bytes.
-fn join(edges: &mut Vec<(u8, u8, u32)>) {
-    edges.retain(|edge| edge.2 != DEAD);
-    edges.sort_unstable();
-    edges.dedup_by(|next, last| {
-        let is_one = last.2 == next.2 && last.1 + 1 == next.0;
-        if is_one {
-            last.1 = next.1;
+/// Sorts the last edges, from `begun` on, and joins those of neighbouring bytes; those that lead nowhere go.
+fn join(edges: &mut Vec<SpellEdge>, begun: usize) {
+    edges[begun..].sort_unstable();
+    let mut end = begun;
+    for place in begun..edges.len() {
+        let (first, last, to) = edges[place];
+        if to == DEAD {
+            continue;
         }
-        is_one
-    });
+        if end > begun && edges[end - 1].2 == to && edges[end - 1].1 + 1 == first {
+            edges[end - 1].1 = last;
+        } else {
+            edges[end] = edges[place];
+            end += 1;
+        }
+    }
+    edges.truncate(end);
 }
 
 /// The edges of a node.
-fn row<'a>(ends: &[u32], edges: &'a [(u8, u8, u32)], node: u32) -> &'a [(u8, u8, u32)] {
+fn row<'a>(ends: &[u32], edges: &'a [SpellEdge], node: u32) -> &'a [SpellEdge] {
     let start = if node == 0 { 0 } else { ends[node as usize - 1] };
     &edges[start as usize..ends[node as usize] as usize]
 }

@@ -24,6 +24,12 @@ impl Converter<'_> {
                 {
                     numbers::interval(lower.as_ref(), upper.as_ref(), &bounds)
                 }
+                Conditions {
+                    lower: None,
+                    upper: None,
+                    integers: Some(options),
+                    multiple_of: None,
+                } => Ok(numbers::integers(*options)),
                 _ => numbers::matching(&conditions, &bounds),
             };
             match self.step_of(formula) {
