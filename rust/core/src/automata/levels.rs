@@ -40,14 +40,13 @@ pub(super) struct Classes {
 /// Those of [`Ticks::step`], as below.
 pub(super) fn classes(automaton: &Automaton, ticks: &Ticks) -> Result<(Option<Classes>, bool)> {
     let n = automaton.len();
-    let sources = Sources::of(automaton, ticks)?;
-    let (mut names, mut levels, mut order) = (vec![0u64; n], vec![NEVER; n], Vec::new());
-    let is_done = straight(automaton, &sources, &mut names, &mut levels, &mut order, ticks)?;
+    let (mut names, mut levels) = (vec![0u64; n], vec![NEVER; n]);
+    let is_done = straight(automaton, &mut names, &mut levels, ticks)?;
     let mut groups = HashGroups::new(n);
     let mut is_named = true;
-    if order.len() < n {
+    if is_done.contains(&false) {
         let components = CycleComponents::of(automaton, &is_done, ticks)?;
-        rank(automaton, &sources, &mut levels, &mut order, ticks)?;
+        let order = rank(automaton, &mut levels, ticks)?;
         let looks = looks(automaton, &is_done, &names, &levels, &order, ticks)?;
         let mut naming = CycleNaming {
             automaton,
@@ -91,37 +90,49 @@ fn hash(automaton: &Automaton, q: u32, of: impl Fn(u32) -> u64) -> u64 {
     edges.fold(seed, |hash, &(letter, q)| mix(mix(hash, u64::from(letter)), of(q)))
 }
 
-/// Names states from which no cycle can be reached: after all that they lead to. Which these are.
+/// Names states from which no cycle can be reached: after all that they lead to, depth first. Which these
+/// are.
 fn straight(
     automaton: &Automaton,
-    sources: &Sources,
     names: &mut [u64],
     levels: &mut [u32],
-    order: &mut Vec<u32>,
     ticks: &Ticks,
 ) -> Result<Vec<bool>> {
-    // Of each state the edges to states that are still to come.
-    let mut left: Vec<u32> = automaton.states().map(|(_, edges)| edges.len() as u32).collect();
-    order.reserve(left.len());
-    order.extend((0..left.len() as u32).filter(|&q| left[q as usize] == 0));
-    let mut next = 0;
-    while let Some(&q) = order.get(next) {
-        next += 1;
-        ticks.steps(1 + automaton.edges(q).len() + sources.of_edges_to(q).len())?;
-        names[q as usize] = hash(automaton, q, |q| names[q as usize]);
-        let below = automaton.edges(q).iter().map(|edge| levels[edge.1 as usize]).min();
-        levels[q as usize] = match automaton.is_final(q) {
-            true => 0,
-            false => below.map_or(NEVER, |level| level.saturating_add(1)),
-        };
-        for &p in sources.of_edges_to(q) {
-            left[p as usize] -= 1;
-            if left[p as usize] == 0 {
-                order.push(p);
+    let n = automaton.len();
+    let (mut is_met, mut is_done) = (vec![false; n], vec![false; n]);
+    // The states on the way, with the edges that were followed.
+    let mut path: Vec<(u32, u32)> = Vec::new();
+    for root in 0..n as u32 {
+        if is_met[root as usize] {
+            continue;
+        }
+        is_met[root as usize] = true;
+        path.push((root, 0));
+        while let Some((q, followed)) = path.last_mut() {
+            let (here, edges) = (*q as usize, automaton.edges(*q));
+            let mut rest = edges[*followed as usize..].iter().zip(1..);
+            if let Some((&(_, to), step)) = rest.find(|(edge, _)| !is_met[edge.1 as usize]) {
+                *followed += step;
+                ticks.steps(step as usize)?;
+                is_met[to as usize] = true;
+                path.push((to, 0));
+                continue;
+            }
+            ticks.steps(1 + edges.len())?;
+            path.pop();
+            // What is met and not done is on the way here, or leads to a cycle itself.
+            if edges.iter().all(|edge| is_done[edge.1 as usize]) {
+                is_done[here] = true;
+                names[here] = hash(automaton, here as u32, |q| names[q as usize]);
+                let below = edges.iter().map(|edge| levels[edge.1 as usize]).min();
+                levels[here] = match automaton.is_final(here as u32) {
+                    true => 0,
+                    false => below.map_or(NEVER, |level| level.saturating_add(1)),
+                };
             }
         }
     }
-    Ok(left.into_iter().map(|left| left == 0).collect())
+    Ok(is_done)
 }
 
 /// What states look like that are not named yet; `order` has those with a level, the lowest first.
@@ -367,15 +378,10 @@ impl CycleComponents {
 }
 
 /// The levels of all states, and the states that have one, the lowest first.
-fn rank(
-    automaton: &Automaton,
-    sources: &Sources,
-    levels: &mut [u32],
-    order: &mut Vec<u32>,
-    ticks: &Ticks,
-) -> Result<()> {
+fn rank(automaton: &Automaton, levels: &mut [u32], ticks: &Ticks) -> Result<Vec<u32>> {
+    let sources = Sources::of(automaton, ticks)?;
     levels.fill(NEVER);
-    order.clear();
+    let mut order: Vec<u32> = Vec::with_capacity(levels.len());
     order.extend(automaton.final_states());
     order.iter().for_each(|&q| levels[q as usize] = 0);
     let mut next = 0;
@@ -391,7 +397,7 @@ fn rank(
             }
         }
     }
-    Ok(())
+    Ok(order)
 }
 
 /// The states that edges leave, by those that they lead to.

@@ -416,6 +416,9 @@ impl Grammar {
     /// The macros that derivations from the root can reach, in the order of the text. What a
     /// macro names counts as reached.
     pub fn macros(&self) -> Vec<ExprId> {
+        if !self.exprs.iter().any(|expr| matches!(expr, Expr::Macro(_))) {
+            return Vec::new();
+        }
         let mut seen = vec![false; self.rules.len()];
         let mut rules = vec![self.root];
         seen[self.root.index()] = true;
