@@ -4,8 +4,9 @@
 use super::dawg::{Dawg, NodeId};
 use super::strings::UNREACHABLE;
 use crate::budget::Halt;
+use crate::network::{ClassSet, meet};
 use crate::stacks::SetId;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// A node of the tokens' automaton at which something is left, and the tokens finished until then.
@@ -81,4 +82,54 @@ pub(super) fn cheapest(dawg: &Dawg, mut ways: Vec<Way>) -> Vec<Way> {
     ways.sort_unstable();
     ways.dedup_by_key(|way| way.0);
     ways
+}
+
+/// The exits of a rule that is one automaton.
+pub(super) struct RuleExits {
+    /// Its states, as far as letters lead there from the one that was asked about first.
+    pub(super) states: FxHashSet<u32>,
+    /// The classes behind which it is complete.
+    pub(super) last: ClassSet,
+    /// Nodes that may be left with behind a token that ended in the rule, where it can be left between two tokens
+    /// after one: those whose strings need more than one token by themselves. Each of the others is covered by one.
+    pub(super) hard: Box<[NodeId]>,
+}
+
+/// The maximum number of hard nodes of a rule.
+const MOST_HARD: usize = 64;
+
+impl RuleExits {
+    /// From the states and the last classes of a rule, and the classes that can follow it; `None` where the rule has
+    /// more than [`MOST_HARD`] hard nodes.
+    pub(super) fn new(
+        (last, states): (ClassSet, FxHashSet<u32>),
+        follow: &ClassSet,
+        dawg: &Dawg,
+    ) -> Option<Self> {
+        let nodes = (0..dawg.len() as NodeId).flat_map(|node| dawg.children_by(node, &last));
+        let hard = nodes.filter_map(|node| dawg.harder(node, 1));
+        let mut hard: Vec<NodeId> = hard.filter(|&node| meet(follow, dawg.next(node))).collect();
+        hard.sort_unstable();
+        hard.dedup();
+        if hard.len() > 8 * MOST_HARD {
+            return None;
+        }
+        let all = hard.clone();
+        // Of nodes that cover each other the first is kept.
+        hard.retain(|&node| {
+            let covering = dawg.covering(node);
+            let is_covered = |&other: &NodeId| {
+                other != node
+                    && covering.has(other)
+                    && (other < node || !dawg.covering(other).has(node))
+            };
+            !all.iter().any(is_covered)
+        });
+        (hard.len() <= MOST_HARD).then(|| Self { states, last, hard: hard.into() })
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + size_of_val(&*self.hard) + self.states.capacity() * 5
+    }
 }

@@ -30,9 +30,8 @@
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
-use super::automata::RuleExits;
 use super::dawg::{Dawg, NodeId};
-use super::exits::{Exit, is_kept, needed};
+use super::exits::{Exit, RuleExits, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;

@@ -1,6 +1,5 @@
 //! Pairs of stack sets that are to be shown equal, and what each depends on.
 
-use super::parts::AlignedPart;
 use super::words::{Words, next_classes};
 use crate::budget::Halt;
 use crate::network::{Identity, Network};
@@ -57,6 +56,14 @@ struct Goal {
     /// The shortest known, and no fewer bytes than it has.
     difference: Option<(Difference, u32)>,
     users: Vec<(GoalId, Use)>,
+}
+
+/// What two sets of stacks are made of, one beside the other.
+pub(super) struct AlignedPart {
+    /// Frames above the rest.
+    pub(super) heads: [SetId; 2],
+    /// What stands in the place of that rest.
+    pub(super) beneath: [SetId; 2],
 }
 
 /// All pairs met so far.

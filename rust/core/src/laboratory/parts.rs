@@ -1,6 +1,6 @@
 //! What pairs of stack sets can be split into.
 
-use super::goals::Goals;
+use super::goals::{AlignedPart, Goals};
 use super::words::stacks_of;
 use crate::budget::Halt;
 use crate::hash::hash_of;
@@ -11,14 +11,6 @@ use std::collections::{BinaryHeap, VecDeque};
 
 /// Of so many sets beneath a set it is looked whether all stacks go through them.
 const MAX_FRAMES: usize = 64;
-
-/// What two sets of stacks are made of, one beside the other.
-pub(super) struct AlignedPart {
-    /// Frames above the rest.
-    pub(super) heads: [SetId; 2],
-    /// What stands in the place of that rest.
-    pub(super) beneath: [SetId; 2],
-}
 
 impl Goals<'_> {
     /// The set in which a state that does nothing but call once is what it calls, above where that

@@ -1,6 +1,7 @@
 //! Digests do not depend on what is asked first, nor on how many states are described at a time.
 
-use super::identity::{Identity, Quota};
+use super::identity::Quota;
+use super::naming::Identity;
 use super::{Network, NetworkOptions};
 use crate::limits::Limits;
 use crate::syntax;

@@ -14,7 +14,8 @@ use super::counters::{Counters, Counting, most_passes};
 use super::part::NetworkPart;
 use super::rules::{check_edges, check_states};
 use super::sets::{GuardedRule, SetStates};
-use super::spelled::{Spelled, Speller};
+use super::spelled::Speller;
+use super::spelling::Spelled;
 use super::{Call, HOLE, NONE, Network, NetworkTables};
 use crate::automata::alphabet::Alphabet;
 use crate::budget::Budget;
@@ -121,7 +122,18 @@ pub(super) fn unique(top: &Arc<NetworkPart>) -> (Vec<Arc<NetworkPart>>, Vec<Vec<
     (parts, children)
 }
 
-pub(super) fn link(top: &Arc<NetworkPart>, limits: &Limits, work: &Budget) -> Result<Network> {
+impl NetworkPart {
+    /// The network of a part that nobody calls, with all that it is made of.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Limit`] for more states or edges than there may be, and those of
+    /// [`Budget::spend`].
+    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Budget) -> Result<Network> {
+        link(self, limits, work)
+    }
+}
+
+fn link(top: &Arc<NetworkPart>, limits: &Limits, work: &Budget) -> Result<Network> {
     let (parts, children) = unique(top);
     let states: usize = parts.iter().map(|part| part.tables.len()).sum();
     check_states(states, limits)?;

@@ -7,18 +7,15 @@
 //! rules tell apart. What depends on its rules and children alone is worked out here, once; the rest
 //! when a network is linked.
 
-use super::identity::{
-    DigestSource, Identities, Identity, LetterSet, Quota, STATES_AT_ONCE, class_sets,
-};
-use super::link::link;
+use super::identity::{Identities, Quota, STATES_AT_ONCE, class_sets};
+use super::naming::{DigestSource, Identity, LetterSet};
 use super::rules::{Outside, RuleSet};
-use super::spelled::KeptSpelling;
+use super::spelling::KeptSpelling;
 use super::{ClassSet, HOLE, Network, NetworkOptions, Width};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::ids::RuleId;
-use crate::limits::Limits;
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -241,15 +238,6 @@ impl NetworkPart {
             + tables.bytes()
             + kept
             + self.children.capacity() * size_of::<Arc<NetworkPart>>()
-    }
-
-    /// The network of a part that nobody calls, with all that it is made of.
-    ///
-    /// # Errors
-    /// [`crate::error::Error::Limit`] for more states or edges than there may be, and those of
-    /// [`Budget::spend`].
-    pub fn link(self: &Arc<Self>, limits: &Limits, work: &Budget) -> Result<Network> {
-        link(self, limits, work)
     }
 }
 

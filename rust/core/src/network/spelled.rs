@@ -1,46 +1,16 @@
-//! A part over the byte classes of a network: what linking needs of it whose cost grows with its
-//! edges, kept until it is wanted over other classes.
-//!
-//! Networks that have most of their parts in common mostly tell the same bytes apart. So when a
-//! tool is added to a request, what is left to do for the others is to copy tables.
+//! Spells parts over the byte classes of a network.
 
 use super::part::NetworkPart;
+use super::spelling::Spelled;
 use super::{ClassSet, HOLE, insert};
 use crate::automata::alphabet::Alphabet;
 use rustc_hash::FxHashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// States with more edges than this are written class by class.
 const MANY: usize = 12;
 /// No state.
 const NONE: u32 = u32::MAX;
-
-/// The edges of a part over the classes of a network, and what its states can read first. The
-/// states have the numbers of the part.
-#[derive(Debug)]
-pub(super) struct Spelled {
-    alphabet: Alphabet,
-    pub(super) edge_starts: Vec<u32>,
-    pub(super) edges: Vec<(u8, u32)>,
-    /// What each state can read first, calls included.
-    pub(super) first: Vec<ClassSet>,
-}
-
-/// Where a part keeps it.
-#[derive(Debug, Default)]
-pub(super) struct KeptSpelling(Mutex<Option<Arc<Spelled>>>);
-
-impl KeptSpelling {
-    fn get(&self, alphabet: &Alphabet) -> Option<Arc<Spelled>> {
-        // Nothing that panics stands between two changes that belong together.
-        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        kept.as_ref().filter(|kept| kept.alphabet == *alphabet).cloned()
-    }
-
-    fn put(&self, spelled: &Arc<Spelled>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(spelled.clone());
-    }
-}
 
 /// How the classes of a part are spelled in the network.
 struct ClassSpelling {

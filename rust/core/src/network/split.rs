@@ -7,7 +7,7 @@
 //! with free text. That is told by what the rules say, and by nothing else; so the network of a grammar
 //! does not depend on what was compiled before. Parts are kept by the digest of what they say.
 
-use super::identity::{Identity, numbered};
+use super::naming::{Identity, numbered};
 use super::part::NetworkPart;
 use super::{NetworkOptions, WIDE, analysis};
 use crate::budget::{Budget, Ticks};

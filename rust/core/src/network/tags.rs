@@ -7,7 +7,7 @@
 
 use super::NetworkOptions;
 use super::direct::behind_a_start;
-use super::identity::Identity;
+use super::naming::Identity;
 use super::part::NetworkPart;
 use super::rules::{FRAME, RuleSet};
 use super::tree::PrefixTree;

@@ -4,7 +4,7 @@
 //! first, and describes them; it can stop anywhere and go on later. What it does is what
 //! [`Naming::describe_from`] does at once.
 
-use super::identity::{DigestSource, MAX_REFINED, Naming, listed_state, named_by};
+use super::naming::{DigestSource, MAX_REFINED, Naming, listed_state, named_by};
 use rustc_hash::FxHashMap;
 
 /// States met in the time of describing one.

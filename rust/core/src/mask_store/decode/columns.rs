@@ -2,7 +2,7 @@
 
 use super::super::step::Stepped;
 use super::decoder::Decoder;
-use super::matcher::Interpretation;
+use super::interpretation::Interpretation;
 use hashbrown::HashSet;
 
 /// The columns that a newline terminal in progress can have reached.

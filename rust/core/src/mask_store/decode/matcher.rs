@@ -6,25 +6,12 @@ use super::super::stack::Stack;
 use super::super::step::Stepped;
 use super::columns::columns;
 use super::decoder::{Decoder, only_asks};
+use super::interpretation::Interpretation;
 use super::layout::Layout;
 use crate::error::{Error, Result};
 use crate::vocabulary::Vocabulary;
 use hashbrown::HashSet;
 use std::sync::Arc;
-
-/// One way in which the text so far may be meant.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Interpretation {
-    /// States of the parser; the terminal in progress has been read, unless it is ignored or the
-    /// newline of a post-lexer.
-    pub stack: Stack,
-    /// Of the lexer.
-    pub state: u32,
-    /// In which the terminal in progress began.
-    pub scanner: u32,
-    /// Of the post-lexer, before the newline terminal in progress.
-    pub layout: Layout,
-}
 
 #[derive(Clone, Debug)]
 struct TextStep {

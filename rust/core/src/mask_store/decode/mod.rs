@@ -2,7 +2,7 @@
 //!
 //! Design: docs/design/mask-stores.md, "Decoding".
 //!
-//! - `decoder`: what texts share; `matcher`: one text
+//! - `decoder`: what texts share; `matcher`: one text; `interpretation`: a way in which it may be meant
 //! - `groups`, `row_tokens`, `token_sets`: rows and their tokens, ready to be asked for by a stack
 //! - `walks`: down the stack; `unions`: rows that a part of the stack has not decided yet
 //! - `layout`, `columns`: newlines, as the post-lexer has them
@@ -10,6 +10,7 @@
 mod columns;
 mod decoder;
 mod groups;
+mod interpretation;
 mod layout;
 mod matcher;
 mod row_tokens;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use decoder::{Decoder, DecoderParts, Memory, RawRow};
 pub use groups::{RowLimits, RowTable};
+pub use interpretation::Interpretation;
 pub use layout::{Indentation, Layout};
-pub use matcher::{Interpretation, TextMatcher};
+pub use matcher::TextMatcher;
 pub use row_tokens::TokenSource;

@@ -3,8 +3,8 @@
 use super::super::parser::{REJECT, ReadingId};
 use super::decoder::{Begun, Decoder, Start, TokenReadings, holds};
 use super::groups::{GroupId, GroupRow};
+use super::interpretation::Interpretation;
 use super::layout::Layout;
-use super::matcher::Interpretation;
 use super::token_sets::{ONLY_END, TokenSet};
 use super::unions::{UnionId, Unions};
 use crate::error::Result;

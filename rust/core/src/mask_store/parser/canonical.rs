@@ -5,22 +5,11 @@
 //! states are only compared over them.
 
 use super::minimal::{one_sided, partition};
+use super::moves::{ACCEPT, NewMoves, REJECT, StackMoves, StackState};
 use crate::error::{Error, Result};
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
-
-/// The number of a state.
-pub type StackState = u32;
-/// No stack is accepted.
-pub const REJECT: StackState = 0;
-/// Every stack is.
-pub const ACCEPT: StackState = 1;
-
-/// Moves in ascending order of what is read.
-pub(super) type StackMoves = Arc<[(u32, StackState)]>;
-/// Moves of new states: a target below 0 is the new state `-1 - target`.
-pub(super) type NewMoves = Vec<(u32, i64)>;
 
 /// The automaton: never two states that are equal.
 ///

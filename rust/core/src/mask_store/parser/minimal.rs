@@ -1,6 +1,6 @@
 //! Moore's minimization, and what can only end one way.
 
-use super::canonical::{ACCEPT, NewMoves, REJECT, StackState};
+use super::moves::{ACCEPT, NewMoves, REJECT, StackState};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 

@@ -11,17 +11,19 @@
 //! - `table`: the LALR(1) table; `paths`: which stacks it can have
 //! - `readings`: on which stacks a row can be read; `solve`: computations that wait for more of a stack; `parentheses`: open
 //!   ones, as one state
-//! - `canonical`, `minimal`: the minimal automaton
+//! - `canonical`, `minimal`: the minimal automaton; `moves`: its states
 
 mod canonical;
 mod minimal;
+mod moves;
 mod parentheses;
 mod paths;
 mod readings;
 mod solve;
 mod table;
 
-pub use canonical::{ACCEPT, REJECT, StackAutomaton, StackState};
+pub use canonical::StackAutomaton;
+pub use moves::{ACCEPT, REJECT, StackState};
 pub use paths::StackPaths;
 pub use readings::{ANY_TOP, EMPTY_READING, NOTHING_READ, ReadingId, StackLetter, Tops};
 pub use table::{Outcome, ParseTable, Production, TABLE_LOOP, TableParts};

@@ -4,7 +4,8 @@
 //! on its stack. So whether an indenting post-lexer drops a newline is a question to the stack, and
 //! rows with newlines can be compared exactly as other rows.
 
-use super::canonical::{StackAutomaton, StackState};
+use super::canonical::StackAutomaton;
+use super::moves::StackState;
 use super::paths::StackPaths;
 use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
 use crate::error::Result;

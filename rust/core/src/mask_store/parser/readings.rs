@@ -7,7 +7,8 @@
 //! that the terminal can leave on top. So each terminal is worked out once for each distinct rest,
 //! and many rows have equal rests.
 
-use super::canonical::{ACCEPT, REJECT, StackAutomaton, StackState};
+use super::canonical::StackAutomaton;
+use super::moves::{ACCEPT, REJECT, StackState};
 use super::paths::StackPaths;
 use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
 use super::table::{Outcome, ParseTable};

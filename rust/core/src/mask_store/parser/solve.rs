@@ -1,6 +1,7 @@
 //! Computations that wait for more of a stack, as states of the minimal automaton.
 
-use super::canonical::{NewMoves, StackAutomaton, StackState};
+use super::canonical::StackAutomaton;
+use super::moves::{NewMoves, StackState};
 use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
