@@ -1,25 +1,12 @@
 //! Arrays: an automaton over items, whose states are what is left of a formula. Bounds on the number of
 //! items beside plain items are counted, never written out.
 
-use super::atoms::{ArrayId, Atom, SchemaId, ValueId};
+use super::atoms::{ArrayId, Atom, SchemaId};
+use super::automata::{ArrayAutomaton, ArrayState};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use crate::error::{Error, Result};
-use crate::grammar::UniqueItems;
 use rustc_hash::FxHashMap;
-use std::rc::Rc;
-
-/// What is left of an array.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ArrayState {
-    /// Items that may come next, and the states behind them.
-    pub(super) items: Vec<(ValueId, u32)>,
-    /// Whether the array may end here.
-    pub(super) is_final: bool,
-    /// Where one item follows the other from here on, and leads back here: between so many and so many of
-    /// them, counted and not written out.
-    pub(super) counted: Option<(u32, Option<u32>)>,
-}
 
 /// Bounds on the number of items beside conditions on items by their place.
 struct ItemBounds {
@@ -34,23 +21,6 @@ struct ItemBounds {
 const WRITTEN_OUT: u32 = 8;
 /// States of one array that count items. With more, the bounds are written out.
 const MAX_COUNTED: usize = 16;
-
-/// The items of arrays that satisfy a formula.
-#[derive(Clone, Debug)]
-pub(super) enum ArrayAutomaton {
-    /// The first items have conditions of their own, all others one; there are between so many and so
-    /// many items.
-    Plain { prefix: Vec<ValueId>, rest: Option<ValueId>, least: u32, most: Option<u32> },
-    /// Each of some values at most once, in any order, between so many and so many of them: what a
-    /// schema says whose `uniqueItems` is said by the set of the items that were read.
-    Distinct { schema: SchemaId, items: Vec<ValueId>, least: u32, most: Option<u32> },
-    /// As another says, with no two items that are equal.
-    Unique { schema: SchemaId, inner: ArrayId, items: UniqueItems },
-    /// Whatever follows from each state.
-    States(Vec<ArrayState>),
-    /// What one of some says, none of which is a choice of others.
-    Either(Rc<[ArrayId]>),
-}
 
 impl Converter<'_> {
     /// The automaton of a formula of arrays.

@@ -1,7 +1,7 @@
 //! Which members a closed object may have: those that its schemas describe or ask for.
 
-use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, SchemaId, SchemaKey, Type};
+use super::choice::Choice;
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::members::BranchUse;

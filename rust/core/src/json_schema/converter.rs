@@ -2,22 +2,19 @@
 //! refused (`unsupported`, `fault`).
 
 use super::SchemaNote;
-use super::alternatives::Choice;
-use super::arrays::ArrayAutomaton;
 use super::atoms::{
     Alternatives, AlternativesId, ArrayId, Atom, ByType, DecimalId, Decimals, DecimalsId, Interner,
     LanguageId, NameId, ObjectId, OrderId, SchemaId, SchemaKey, ScopeId, TextsId, Type, UsedId,
     ValueId, ValueKey,
 };
+use super::automata::{ArrayAutomaton, ObjectAutomaton};
+use super::choice::{Applied, Choice};
 use super::decimal::Decimal;
 use super::formats::remark_on_format;
 use super::formats::within::PatternsWithin;
 use super::formula::{FormulaId, Formulas};
 use super::keywords::Dependency;
-use super::objects::ObjectAutomaton;
-use super::one_of::Overlaps;
 use super::options::SchemaOptions;
-use super::reading::Applied;
 use super::resolve::{Note, NoteLevel, Schemas};
 use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
@@ -50,6 +47,9 @@ pub(super) type ValueDemand = (Box<[(SchemaId, bool)]>, Option<[FormulaId; 6]>);
 
 /// A dynamic scope: the schema that each dynamic anchor leads to, by name.
 pub(super) type Scope = Box<[(Box<str>, JsonNodeId)]>;
+
+/// For branches, by their schemas, what they overlap of the other branches.
+pub(super) type Overlaps = FxHashMap<SchemaId, Vec<FormulaId>>;
 
 /// Schemas that a schema applies to the same value, and how.
 pub(super) type Applications = Rc<[(SchemaId, Applied)]>;

@@ -1,13 +1,12 @@
 //! Keywords that speak of members, items and numbers, as atoms. Which names a closed object
 //! may have is decided in [`alternatives`](super::alternatives).
 
-use super::alternatives::Choice;
 use super::atoms::{Atom, Branch, DecimalId, SchemaId, SchemaKey, ScopeId, Type};
+use super::choice::{Applied, Choice};
 use super::converter::Converter;
 use super::decimal::Decimal;
 use super::formula::FormulaId;
 use super::keywords::Dependency;
-use super::reading::Applied;
 use super::value::{JsonNode, JsonNodeId};
 use crate::error::{Error, Result};
 use std::rc::Rc;

@@ -11,16 +11,17 @@
 //! Files, in the order of the work:
 //! - [`decimal`]: exact decimal numbers
 //! - [`value`]: JSON documents in one arena; `uri`, [`dialect`], `metaschemas`, [`resolve`],
-//!   [`keywords`]: what a schema says, and where its references lead
+//!   [`keywords`], [`types`]: what a schema says, and where its references lead
 //! - [`numbers`], [`formats`]: regular languages of numbers, and of strings under `format`
-//! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of
+//! - [`options`]: how texts are written; `formula`: Boolean formulas; `atoms`: what they speak of; `choice`: how
+//!   schemas apply others, and which branches are taken; `automata`: over members and items
 //! - `converter`: what is kept once, and how a schema is refused (`Converter::unsupported`); `reading`, `constants`,
 //!   `members`, `characters`, `one_of`: from schemas to formulas; `scalars`: formulas of strings and numbers as automata
 //! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
 //!   names; `alternatives`: branches of unions, each with an order of its own; `closed`: which members a closed object
 //!   may have
-//! - `objects`, `arrays`, `values`: automata; `unique`, `sizes`: arrays whose items are unique, and how many
-//!   values there are; `emit`: the grammar
+//! - `objects`, `arrays`, `values`: the automata are made; `unique`, `sizes`, `cardinality`: arrays whose items are
+//!   unique, and how many values, texts and numbers there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order
 //! - `unsatisfiable`: why a schema has no value
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
@@ -28,7 +29,10 @@
 mod alternatives;
 mod arrays;
 mod atoms;
+mod automata;
+mod cardinality;
 mod characters;
+mod choice;
 mod closed;
 mod constants;
 mod converter;
@@ -53,6 +57,7 @@ pub mod resolve;
 mod scalars;
 mod sizes;
 mod step;
+pub mod types;
 mod unique;
 mod unordered;
 mod unsatisfiable;

@@ -13,13 +13,13 @@ mod ordered;
 mod unjoined;
 
 use super::atoms::{
-    Alternative, Alternatives, AlternativesId, Atom, NameId, ObjectId, OrderId, SchemaId,
-    SchemaKey, ValueId,
+    Alternative, Alternatives, AlternativesId, Atom, NameId, ObjectId, SchemaId, SchemaKey,
 };
+use super::automata::{MemberEdge, MemberName, ObjectAutomaton, ObjectState};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::options::{KeyOrder, Style};
-use super::step::{Member, NameClass};
+use super::step::Member;
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
@@ -28,49 +28,6 @@ use std::rc::Rc;
 /// so many that matter for what may follow.
 const FEW_UNORDERED: usize = 5;
 pub(super) const MOST_UNORDERED: usize = 12;
-
-/// A member that may come in a state.
-#[derive(Clone, Debug)]
-pub(super) struct MemberEdge {
-    /// The known name, by its place in the order; or a class of other names.
-    pub(super) name: MemberName,
-    pub(super) value: ValueId,
-    pub(super) to: u32,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum MemberName {
-    Known(u32),
-    Other(u32),
-}
-
-/// What is left of an object.
-#[derive(Clone, Debug, Default)]
-pub(super) struct ObjectState {
-    /// A number that is greater in the states to go on as where nothing is read.
-    pub(super) place: u64,
-    /// Members that may come next.
-    pub(super) members: Vec<MemberEdge>,
-    /// The states to go on as where the known name that is due is absent, and for each alternative where
-    /// these go apart.
-    pub(super) absent: Vec<u32>,
-    /// Whether the object may end here.
-    pub(super) is_final: bool,
-}
-
-/// The members of objects that satisfy a formula.
-#[derive(Clone, Debug)]
-pub(super) struct ObjectAutomaton {
-    /// The alternatives that it has.
-    pub(super) alternatives: Rc<[Alternative]>,
-    /// The known names of all of them.
-    pub(super) order: OrderId,
-    pub(super) states: Rc<Vec<ObjectState>>,
-    pub(super) classes: Vec<Rc<NameClass>>,
-    /// Where the states do not say which names were read: for each the names that are required, by their
-    /// places in the order. Then no name comes twice, and an object ends once these were read.
-    pub(super) required: Option<Rc<Vec<Rc<[u32]>>>>,
-}
 
 /// The error of an object in which it matters for what may follow which of many names were read.
 pub(super) fn too_many_unordered(names: usize) -> Error {

@@ -2,7 +2,7 @@
 //! disjunction; the others exclude those that they overlap.
 
 use super::atoms::{Atom, NameId, SchemaId, Type};
-use super::converter::Converter;
+use super::converter::{Converter, Overlaps};
 use super::formula::{Formula, FormulaId};
 use super::step::Member;
 use super::value::JsonNodeId;
@@ -25,9 +25,6 @@ struct FiniteMembers {
     required: FxHashMap<FormulaId, Rc<[NameId]>>,
     values: FxHashMap<(FormulaId, NameId), Option<Rc<FxHashSet<String>>>>,
 }
-
-/// For branches, by their schemas, what they overlap of the other branches.
-pub(super) type Overlaps = FxHashMap<SchemaId, Vec<FormulaId>>;
 
 impl Converter<'_> {
     /// That exactly one of some branches of a schema holds, by their formulas of a type; where a branch is

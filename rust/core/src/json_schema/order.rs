@@ -1,12 +1,11 @@
 //! In which order the members of an object stand: names as they first appear in the schema, left to
 //! right through keywords and branches; names that only conditions mention come last.
 
-use super::alternatives::Choice;
 use super::atoms::{Atom, NameId, OrderId, SchemaId, SchemaKey, Type};
+use super::choice::{Applied, Choice};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::keywords::Dependency;
-use super::reading::Applied;
 use super::value::JsonNode;
 use crate::error::Result;
 use rustc_hash::FxHashSet;

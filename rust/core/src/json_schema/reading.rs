@@ -4,35 +4,15 @@
 //! `dependentSchemas`) vanish here: what they apply is part of the formula. Those that speak of members
 //! and items become atoms.
 
-use super::alternatives::Choice;
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
+use super::choice::Applied;
+use super::choice::Choice;
 use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, NamedType, Shape, Types};
 use super::value::{JsonNode, JsonNodeId};
 use crate::error::Result;
 use crate::limits::MOST_TEXT_BYTES;
-
-/// How a schema applies another to the same value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Applied {
-    /// `$ref`, `allOf`: always.
-    Always,
-    /// A branch of `anyOf`.
-    Any,
-    /// A branch of `oneOf`.
-    One,
-    /// `not`.
-    Not,
-    /// `if`, with what follows.
-    If,
-    /// `then`.
-    Then,
-    /// `else`.
-    Else,
-    /// `dependentSchemas`: where the object has a member of the name.
-    Dependent(super::atoms::NameId),
-}
 
 /// Whether types leave values of a type, and whether of numbers only integers.
 fn allowed(types: Types, kind: Type) -> (bool, bool) {

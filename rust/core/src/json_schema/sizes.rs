@@ -1,10 +1,9 @@
 //! How many values there are, at least: what arrays ask whose items are unique.
 
-use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, ObjectId, ValueId};
+use super::automata::{ArrayAutomaton, MemberName};
+use super::cardinality::numbers_of;
 use super::converter::Converter;
-use super::objects::MemberName;
-use super::unique::numbers_of;
 use super::values::ReachedValues;
 use crate::error::Result;
 use rustc_hash::FxHashMap;

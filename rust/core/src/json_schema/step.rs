@@ -2,31 +2,15 @@
 //! of a formula by the next part of the value).
 
 use super::atoms::{Atom, Branch, LanguageId, NameId, SchemaId, SchemaKey};
+use super::automata::NameClass;
 use super::converter::Converter;
 use super::dialect::Dialect;
 use super::formula::{Formula, FormulaId};
 use super::value::JsonNode;
 use crate::error::{Error, Result};
-use crate::regular::Dfa;
-use rustc_hash::FxHashMap;
 
 /// Levels of `unevaluated...` inside of conditions of each other.
 const MOST_NESTED: usize = 64;
-
-/// Names that a formula does not mention and that are alike to it.
-#[derive(Clone, Debug)]
-pub(super) struct NameClass {
-    /// The names, where they are of so many characters.
-    pub(super) names: Dfa,
-    /// How many at least, and at most, where that is not a matter of the automaton.
-    pub(super) lengths: (u32, Option<u32>),
-    /// The number of the regular expressions that they are, where they are such.
-    pub(super) expression: Option<u32>,
-    /// The patterns that match them.
-    pub(super) matches: FxHashMap<LanguageId, bool>,
-    /// The schemas of `propertyNames` that hold of them.
-    pub(super) satisfies: FxHashMap<SchemaId, bool>,
-}
 
 /// The member that is read.
 #[derive(Clone, Copy)]

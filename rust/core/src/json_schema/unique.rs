@@ -7,16 +7,16 @@
 //! place has infinitely many values, or all places have the same, and there are at least as many as
 //! `minItems` asks for.
 //!
-//! Files: `alternatives` (arrays of which some ask for unique items), `cardinality` (how many texts and numbers
-//! an automaton has).
+//! File: `alternatives` (arrays of which some ask for unique items).
 
 mod alternatives;
-mod cardinality;
 
-pub(super) use cardinality::numbers_of;
-
-use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, SchemaId, Type, ValueId};
+use super::automata::ArrayAutomaton;
+use super::cardinality::{
+    has_endless_numbers, has_endless_strings, has_whole_numbers, longest_text, numbers_end_soon,
+    numbers_of, strings_end_soon,
+};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
 use super::scalars::StringForm;
@@ -25,10 +25,6 @@ use super::values::ReachedValues;
 use crate::error::{Error, Result};
 use crate::grammar::UniqueItems;
 use alternatives::{MOST_WAYS, ends_within};
-use cardinality::{
-    has_endless_numbers, has_endless_strings, has_whole_numbers, longest_text, numbers_end_soon,
-    strings_end_soon,
-};
 
 /// Of so many listed items there is a state for each set of those that were read.
 const FEW_LISTED: usize = 8;

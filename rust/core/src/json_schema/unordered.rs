@@ -18,10 +18,11 @@ mod live;
 pub(super) use live::live;
 
 use super::atoms::{Alternative, Atom, NameId, OrderId, ValueId};
+use super::automata::{MemberEdge, MemberName, NameClass, ObjectAutomaton, ObjectState};
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
-use super::objects::{MOST_UNORDERED, MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
-use super::step::{Member, NameClass};
+use super::objects::{MOST_UNORDERED, Spent};
+use super::step::Member;
 use crate::error::Result;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;

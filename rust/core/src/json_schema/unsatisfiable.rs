@@ -1,12 +1,11 @@
 //! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there. And which members and
 //! items have none, where the schema as a whole has some.
 
-use super::alternatives::Choice;
-use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
+use super::automata::ArrayAutomaton;
+use super::choice::{Applied, Choice};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::reading::Applied;
 use super::resolve::{Note, NoteLevel};
 use super::step::Member;
 use super::value::{JsonNode, JsonNodeId};

@@ -1,7 +1,7 @@
 //! All values that a schema speaks of: their automata, and which of them some text has.
 
-use super::arrays::{ArrayAutomaton, ArrayState};
 use super::atoms::{ArrayId, ObjectId, Type, ValueId};
+use super::automata::{ArrayAutomaton, ArrayState};
 use super::converter::{Converter, Doing};
 use super::formula::FormulaId;
 use super::objects::too_many_unordered;

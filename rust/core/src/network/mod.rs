@@ -20,11 +20,11 @@
 //! - from the automata to a network: `build` ([`Network::make`]) over `assemble` (the tables of states), `written`
 //!   (which form of a left-recursive rule charts read), `merge_classes`, `first_sets`, `delegation`
 //! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
-//!   `part` makes one, `spelled` and `link` put them together
+//!   `part` makes one, `spelled` (over the classes of a network, kept as a `spelling`) and `link` put them together
 //! - states that are in no table: `counters` numbers states that count passes, `counting_states` answers questions
 //!   about them; `sets` and `set_states` do the same for states that are sets of members
-//! - of a finished network: `adjacency` (what can stand beneath a frame), `identity` and `tour` (what a state does, as
-//!   a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
+//! - of a finished network: `adjacency` (what can stand beneath a frame), `identity`, `naming` and `tour` (what a state
+//!   does, as a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
 //! - `options`: how a network is made; `stop_tokens`: the grammar over the ids of a vocabulary, before all of this
 
 mod adjacency;

@@ -10,7 +10,7 @@
 //!
 //! - [`alphabet`]: classes of code points, and those that two alphabets have in common
 //! - [`dfa`]: the automaton, what it accepts and how one walks along it
-//! - [`table`]: automata that are being made, and their canonical form
+//! - [`table`]: automata that are being made; [`canonical`]: their canonical form
 //! - [`minimize`]: which states of a table are equivalent
 //! - [`nfa`]: nondeterministic automata, as one writes them down
 //! - [`determinize`]: nondeterministic automata over classes, and the subset construction
@@ -29,6 +29,7 @@
 //! - [`merge`]: states of automata over bytes that are equivalent
 
 mod alphabet;
+mod canonical;
 mod compose;
 mod determinize;
 mod dfa;

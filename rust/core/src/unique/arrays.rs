@@ -1,6 +1,7 @@
 //! Stacks, and beside them the array that they read. `frames`: which stacks are in how many arrays; `saved`:
 //! places as numbers, and in other tables.
 
+mod back;
 mod frames;
 mod saved;
 
@@ -8,9 +9,10 @@ pub(crate) use saved::Copying;
 
 use super::kept::Kept;
 use super::nested::Nested;
-use super::pieces::{Piece, trim};
+use super::pieces::trim;
+use super::place::{ArrayId, Place};
 use super::reader::{End, Phase, Reader};
-use super::values::{Like, Mark, SeenId, Values};
+use super::values::{Mark, SeenId, Values};
 use crate::budget::Halt;
 use crate::grammar::UniqueItems;
 use crate::network::Network;
@@ -20,9 +22,6 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 use std::sync::Arc;
 
-/// A place in a text whose array is being read.
-pub(crate) type ArrayId = u32;
-
 /// Where a text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum At {
@@ -30,16 +29,6 @@ pub(crate) enum At {
     Plain(SetId),
     /// One is.
     Array(ArrayId),
-}
-
-/// The stacks and the reader of a text in an array.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    pub(crate) set: SetId,
-    pub(super) seen: SeenId,
-    pub(super) phase: Phase,
-    pub(super) like: Option<Like>,
-    pub(super) piece: Option<Piece>,
 }
 
 /// Which stacks of a set have frames of arrays whose items are unique, and what the items are.

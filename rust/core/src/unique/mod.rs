@@ -18,7 +18,7 @@
 //! - [`encoding`]: values of any kind as bytes.
 //! - [`nested`]: what the bytes of an array of any values say.
 //! - [`values`]: what was read, over [`keys`] and [`pieces`] of items that are being read.
-//! - [`arrays`]: the stacks and the reader together; [`kept`]: those of long ago.
+//! - [`arrays`]: the stacks and the reader together, at a [`place`]; [`kept`]: those of long ago.
 //! - [`glance`]: what the bytes of a token say of all its items.
 //! - [`search`]: whether an item that begins as others do can still be another.
 //! - [`many_items`]: the tokens of a vocabulary that need a second look wherever they stand; [`tokens`]: which
@@ -34,14 +34,16 @@ mod nested;
 mod nested_tokens;
 mod numbers;
 mod pieces;
+mod place;
 mod reader;
 mod search;
 mod tokens;
 mod values;
 
-pub(crate) use arrays::{ArrayId, Arrays, At, Copying, Pause};
+pub(crate) use arrays::{Arrays, At, Copying, Pause};
 pub(crate) use glance::Glance;
 pub(crate) use many_items::ManyItems;
+pub(crate) use place::ArrayId;
 
 use crate::error::Error;
 

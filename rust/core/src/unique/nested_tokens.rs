@@ -1,8 +1,9 @@
 //! Which tokens repeat an item of an array of any values, or leave it no other end.
 
-use super::arrays::{ArrayId, Arrays};
+use super::arrays::Arrays;
 use super::many_items::{ManyItems, children};
 use super::nested::Nested;
+use super::place::ArrayId;
 use super::reader::End;
 use crate::vocabulary::Trie;
 

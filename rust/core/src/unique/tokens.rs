@@ -4,9 +4,10 @@
 //! has read, and where a value that was read is complete all tokens below are forbidden. What only the
 //! stacks can tell is left to whoever has them: the tokens in doubt.
 
-use super::arrays::{ArrayId, Arrays};
+use super::arrays::Arrays;
 use super::many_items::{ManyItems, children, ends_in_zero};
 use super::numbers::{self, NUMBER};
+use super::place::ArrayId;
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::search::is_free;
 use super::values::{SeenId, Values};

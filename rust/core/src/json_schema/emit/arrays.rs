@@ -6,8 +6,8 @@ use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::{Expr, Guard, UniqueItems};
 use crate::ids::{ExprId, RuleId};
-use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{ArrayId, ValueId};
+use crate::json_schema::automata::ArrayAutomaton;
 
 /// What stands around items of which each comes once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

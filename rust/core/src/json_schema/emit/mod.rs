@@ -26,12 +26,11 @@ mod styles;
 mod unordered;
 mod xml;
 
-use super::arrays::ArrayAutomaton;
 use super::atoms::{ArrayId, ObjectId, ValueId};
+use super::automata::{ArrayAutomaton, MemberName};
 use super::converter::Converter;
 use super::formats;
 use super::formula::FormulaId;
-use super::objects::MemberName;
 use super::options::{SchemaOptions, Whitespace};
 use super::scalars::StringForm;
 use super::values::ReachedValues;

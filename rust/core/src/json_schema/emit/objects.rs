@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::grammar::Expr;
 use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
+use crate::json_schema::automata::{MemberEdge, MemberName, ObjectState};
 use crate::json_schema::options::KeyOrder;
 use crate::regular::encode_all_but;
 use rustc_hash::FxHashMap;

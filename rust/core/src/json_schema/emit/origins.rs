@@ -4,9 +4,9 @@ use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::json_schema::RuleOrigin;
 use crate::json_schema::atoms::{ArrayId, NameId, ObjectId, SchemaId, ValueId};
+use crate::json_schema::automata::MemberName;
 use crate::json_schema::converter::{Converter, Doing};
 use crate::json_schema::formula::FormulaId;
-use crate::json_schema::objects::MemberName;
 use crate::json_schema::values::ReachedValues;
 use rustc_hash::FxHashMap;
 

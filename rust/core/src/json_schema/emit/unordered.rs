@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::grammar::{Expr, Guard};
 use crate::ids::{ExprId, RuleId};
 use crate::json_schema::atoms::{ObjectId, ValueId};
-use crate::json_schema::objects::{MemberEdge, MemberName, ObjectState};
+use crate::json_schema::automata::{MemberEdge, MemberName, ObjectState};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 

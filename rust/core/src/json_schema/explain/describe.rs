@@ -1,8 +1,8 @@
 //! What a value is to be, in some words: types, bounds, patterns, formats, lists.
 
 use crate::error::Result;
-use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{ArrayId, Atom, LanguageId, NameId, Type, ValueId};
+use crate::json_schema::automata::ArrayAutomaton;
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::numbers::{Bound, Conditions};

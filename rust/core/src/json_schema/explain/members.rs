@@ -6,7 +6,7 @@ use super::walk::{OpenObject, RefusedName};
 use super::{BLANKS, Explainer, listed};
 use crate::error::Result;
 use crate::json_schema::atoms::{NameId, SchemaId, SchemaKey, Type};
-use crate::json_schema::reading::Applied;
+use crate::json_schema::choice::Applied;
 use rustc_hash::FxHashSet;
 
 /// Names that are shown.

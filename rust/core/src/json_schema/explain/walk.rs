@@ -6,10 +6,10 @@
 
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::json_schema::arrays::ArrayAutomaton;
 use crate::json_schema::atoms::{
     Alternative, Alternatives, ArrayId, NameId, SchemaId, Type, ValueId,
 };
+use crate::json_schema::automata::ArrayAutomaton;
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::KeyOrder;

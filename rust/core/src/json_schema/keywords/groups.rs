@@ -4,69 +4,8 @@ use crate::error::Result;
 use crate::json_schema::decimal::Decimal;
 use crate::json_schema::dialect::Dialect;
 use crate::json_schema::resolve::{Schemas, name_like};
+use crate::json_schema::types::{NamedType, Types};
 use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
-
-/// What `type` names, in the order of [`Types::NAMES`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NamedType {
-    /// `null`
-    Null,
-    /// `true`, `false`
-    Boolean,
-    /// Numbers without a fraction.
-    Integer,
-    /// All numbers.
-    Number,
-    /// Strings.
-    String,
-    /// Arrays.
-    Array,
-    /// Objects.
-    Object,
-}
-
-/// A set of the names that `type` takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Types(u8);
-
-impl Types {
-    /// The names, each with its own bit.
-    pub const NAMES: [&str; 7] =
-        ["null", "boolean", "integer", "number", "string", "array", "object"];
-
-    /// Whether `type` lists a name.
-    pub fn has(self, name: &str) -> bool {
-        Self::bit(name).is_some_and(|bit| self.0 & bit != 0)
-    }
-
-    /// Whether a type is listed.
-    pub fn names(self, named: NamedType) -> bool {
-        self.0 >> named as u8 & 1 == 1
-    }
-
-    /// Whether nothing is listed.
-    pub fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// The name that another language has another word for, or spells otherwise.
-    fn meant(name: &str) -> Option<&'static str> {
-        match name.to_ascii_lowercase().as_str() {
-            "none" | "nil" | "nonetype" => Some("null"),
-            "bool" => Some("boolean"),
-            "int" | "int32" | "int64" | "long" => Some("integer"),
-            "float" | "double" | "decimal" => Some("number"),
-            "str" => Some("string"),
-            "list" | "tuple" => Some("array"),
-            "dict" | "mapping" => Some("object"),
-            _ => name_like(name, Self::NAMES.into_iter()),
-        }
-    }
-
-    fn bit(name: &str) -> Option<u8> {
-        Self::NAMES.iter().position(|known| *known == name).map(|position| 1 << position)
-    }
-}
 
 /// A bound of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,6 +36,20 @@ pub enum Dependency<'a> {
     Schema(JsonNodeId),
 }
 
+/// The name that another language has another word for, or spells otherwise.
+fn meant_type(name: &str) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "none" | "nil" | "nonetype" => Some("null"),
+        "bool" => Some("boolean"),
+        "int" | "int32" | "int64" | "long" => Some("integer"),
+        "float" | "double" | "decimal" => Some("number"),
+        "str" => Some("string"),
+        "list" | "tuple" => Some("array"),
+        "dict" | "mapping" => Some("object"),
+        _ => name_like(name, Types::NAMES.into_iter()),
+    }
+}
+
 impl Schemas {
     /// The types that `type` lists; in OpenAPI 3.0 with null where `nullable` is true.
     ///
@@ -121,7 +74,7 @@ impl Schemas {
                     }
                     None => {
                         let expected = format!("one of {}", Types::NAMES.join(", "));
-                        let hint = Types::meant(name)
+                        let hint = meant_type(name)
                             .map(|meant| format!("; did you mean {meant:?}?"))
                             .unwrap_or_default();
                         return Err(self.mistyped_with_hint(schema, item, "type", &expected, &hint));

@@ -13,7 +13,8 @@ mod groups;
 #[cfg(test)]
 mod tests;
 
-pub use groups::{Dependency, Items, NamedType, StatedBound, Types};
+pub use super::types::{NamedType, Types};
+pub use groups::{Dependency, Items, StatedBound};
 
 use super::decimal::Decimal;
 use super::resolve::Schemas;

@@ -2,9 +2,9 @@
 
 use crate::error::{Error, Result};
 use crate::json_schema::atoms::{Atom, LanguageId, NameId, SchemaId, SchemaKey, Type};
+use crate::json_schema::automata::NameClass;
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
-use crate::json_schema::step::NameClass;
 use crate::regular::Dfa;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;

@@ -1,13 +1,15 @@
 //! Objects whose known names come in an order: the automaton of some alternatives, each in the order of
 //! its own names.
 
+use super::Spent;
 use super::unjoined::Unjoined;
-use super::{MemberEdge, MemberName, ObjectAutomaton, ObjectState, Spent};
 use crate::error::Result;
 use crate::json_schema::atoms::{Alternative, Atom, NameId, OrderId, SchemaId, SchemaKey, ValueId};
+use crate::json_schema::automata::NameClass;
+use crate::json_schema::automata::{MemberEdge, MemberName, ObjectAutomaton, ObjectState};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
-use crate::json_schema::step::{Member, NameClass};
+use crate::json_schema::step::Member;
 use crate::json_schema::value::JsonNode;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;

@@ -8,7 +8,7 @@ use super::Schemas;
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::dialect::{Dialect, Keyword, Language, ONLY_DRAFT3, Role};
-use crate::json_schema::keywords::Types;
+use crate::json_schema::types::Types;
 use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::borrow::Cow;
 

@@ -2,8 +2,8 @@
 //!
 //! Design: docs/design/unique-items.md, "Alternatives".
 
-use super::super::arrays::{ArrayAutomaton, ArrayState};
 use super::super::atoms::{ArrayId, Atom, SchemaId, ValueId};
+use super::super::automata::{ArrayAutomaton, ArrayState};
 use super::super::converter::Converter;
 use super::super::formula::{Formula, FormulaId};
 use super::super::values::ReachedValues;

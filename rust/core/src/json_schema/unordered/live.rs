@@ -3,7 +3,7 @@
 use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::atoms::ValueId;
-use crate::json_schema::objects::{MemberName, ObjectAutomaton};
+use crate::json_schema::automata::{MemberName, ObjectAutomaton};
 use std::rc::Rc;
 
 /// Edges that are looked through, and words of sets that are joined, as one unit of work.

@@ -1,6 +1,6 @@
 //! What a right-hand side is made of.
 
-use crate::error::{Position, Result};
+use crate::error::{Error, Position, Result};
 use crate::lark::escapes;
 use crate::lark::messages::{shown, syntax, unsupported};
 use crate::lark::scanner::{LarkToken, LarkTokenKind};
@@ -98,7 +98,7 @@ impl<'t> LarkParser<'t> {
                 );
                 Err(syntax(position, message))
             }
-            "::" => Err(super::head::parametric(position)),
+            "::" => Err(parametric(position)),
             _ => Err(self.expected("a literal, a name, a pattern or a group")),
         }
     }
@@ -141,7 +141,7 @@ impl<'t> LarkParser<'t> {
         }
     }
 
-    fn unclosed(&mut self) -> crate::error::Error {
+    fn unclosed(&mut self) -> Error {
         let Position { line, column } = self.level().position;
         let closing = match self.level().owner {
             LevelOwner::Group => "`)`",
@@ -387,4 +387,10 @@ pub(super) fn leaf(token: LarkToken<'_>) -> Result<LarkNodeKind> {
         LarkTokenKind::Grammar => LarkNodeKind::Grammar(text.into()),
         _ => return Err(syntax(position, "expected a literal, a name, a pattern or a group")),
     })
+}
+
+/// The error of a rule with a parameter.
+pub(super) fn parametric(position: Position) -> Error {
+    let message = "rules with a parameter of 64 bits are not read here; write the cases as rules";
+    unsupported("parametric rules (`::`)", position, message)
 }

@@ -124,7 +124,7 @@ impl<'t> LarkParser<'t> {
         loop {
             let here = self.token.position;
             if self.takes("::")? {
-                return Err(parametric(here));
+                return Err(super::atoms::parametric(here));
             } else if parameters.is_empty() && self.takes("{")? {
                 parameters = self.parameters()?;
             } else if self.token.is("[") {
@@ -346,9 +346,4 @@ fn unknown_directive(name: &str, position: Position) -> Error {
         shown(name)
     );
     syntax(position, message)
-}
-
-pub(super) fn parametric(position: Position) -> Error {
-    let message = "rules with a parameter of 64 bits are not read here; write the cases as rules";
-    unsupported("parametric rules (`::`)", position, message)
 }

@@ -2,9 +2,9 @@
 
 use super::{Note, NoteLevel, NoteText, info, warning};
 use crate::json_schema::dialect::{Holds, Keyword, Role};
-use crate::json_schema::keywords::Types;
 use crate::json_schema::resolve::Schemas;
 use crate::json_schema::resolve::spelling::keyword_like;
+use crate::json_schema::types::Types;
 use crate::json_schema::value::{JsonNode, JsonNodeId, Object};
 use std::borrow::Cow;
 
