@@ -8,8 +8,7 @@
 //! branches that are taken, so a union of closed objects costs what these objects cost.
 
 use super::atoms::{Alternative, Alternatives, Branch, NameId, OrderId, SchemaId, SchemaKey, Type};
-use super::choice::Applied;
-use super::choice::{BranchUnion, Choice};
+use super::choice::{Applied, BranchUnion, Choice};
 use super::converter::Converter;
 use super::formula::FormulaId;
 use super::options::KeyOrder;

@@ -19,7 +19,7 @@ const MOST_ITEMS: usize = 8;
 /// Branches of which some overlap: each of them would exclude all others.
 const MOST_OVERLAPPING: usize = 64;
 
-/// The names that branches require, and the finite values that such a member has in a branch.
+/// The names that branches require, in order, and the finite values that such a member has in a branch.
 #[derive(Default)]
 struct FiniteMembers {
     required: FxHashMap<FormulaId, Rc<[NameId]>>,
@@ -123,14 +123,18 @@ impl Converter<'_> {
             required.push(match members.required.get(&branch) {
                 Some(known) => known.clone(),
                 None => {
-                    let names: Rc<[NameId]> = self.required(branch)?.into();
+                    let mut names = self.required(branch)?;
+                    names.sort_unstable();
+                    names.dedup();
+                    let names: Rc<[NameId]> = names.into();
                     members.required.insert(branch, names.clone());
                     names
                 }
             });
         }
         let [first, second] = &*required else { return Ok(false) };
-        for &name in first.iter().filter(|name| second.contains(name)) {
+        self.spend(1 + first.len() / 4)?;
+        for &name in first.iter().filter(|name| second.binary_search(name).is_ok()) {
             let mut values = Vec::with_capacity(2);
             for branch in branches {
                 let known = match members.values.get(&(branch, name)) {

@@ -5,8 +5,7 @@
 //! and items become atoms.
 
 use super::atoms::{Atom, SchemaId, SchemaKey, ScopeId, Type};
-use super::choice::Applied;
-use super::choice::Choice;
+use super::choice::{Applied, Choice};
 use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, NamedType, Shape, Types};

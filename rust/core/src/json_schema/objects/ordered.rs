@@ -5,8 +5,9 @@ use super::Spent;
 use super::unjoined::Unjoined;
 use crate::error::Result;
 use crate::json_schema::atoms::{Alternative, Atom, NameId, OrderId, SchemaId, SchemaKey, ValueId};
-use crate::json_schema::automata::NameClass;
-use crate::json_schema::automata::{MemberEdge, MemberName, ObjectAutomaton, ObjectState};
+use crate::json_schema::automata::{
+    MemberEdge, MemberName, NameClass, ObjectAutomaton, ObjectState,
+};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::step::Member;

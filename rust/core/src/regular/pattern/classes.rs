@@ -1,9 +1,8 @@
 //! What stands in brackets.
 
 use super::error::PatternError;
-use super::escapes::PatternEscape;
-use super::foreign::Doubt;
 use super::parser::{PatternParser, PatternReading};
+use super::reading::{Doubt, PatternEscape};
 use super::syntax::PatternNodeId;
 use crate::grammar::CharSet;
 

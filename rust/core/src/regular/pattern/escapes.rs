@@ -2,22 +2,9 @@
 
 use super::error::PatternError;
 use super::parser::{PatternParser, PatternReading};
+use super::reading::{PatternEscape, class_escape};
 use super::unicode;
 use crate::grammar::CharSet;
-
-/// What an escape means.
-pub(super) enum PatternEscape {
-    /// A code point, which may be a surrogate.
-    Character(u32),
-    /// One of a set, as written.
-    Set(CharSet),
-    /// `\b` or `\B`.
-    Boundary { is_negated: bool },
-    /// The start of the text.
-    Start,
-    /// The end of the text.
-    End,
-}
 
 /// Characters that a pattern with the flag `u` may escape.
 const SYNTAX_CHARACTERS: &str = "^$\\.*+?()[]{}|/";
@@ -370,9 +357,4 @@ impl PatternParser<'_> {
         }
         Ok(PatternEscape::Character(value))
     }
-}
-
-/// A capital letter is for the characters that are not in the set.
-pub(super) fn class_escape(letter: char, set: CharSet) -> PatternEscape {
-    PatternEscape::Set(if letter.is_ascii_uppercase() { set.complement() } else { set })
 }

@@ -3,44 +3,14 @@
 //!
 //! The dialects are those of Python, Perl, PCRE, Java, .NET, Go, Rust and Ruby, and XML Schema's.
 //!
-//! File: `advice` (remarks, and what to write instead).
+//! What remarks say, and what to write instead, stands in [`advice`](super::advice).
 
-mod advice;
-
-pub(super) use advice::{NameMeaning, advice_on_property};
-
+use super::advice::{POSIX, REMARKS, advice_on_escape};
 use super::error::PatternError;
-use super::escapes::{PatternEscape, class_escape};
 use super::parser::{PatternParser, PatternReading, Purpose};
-use super::quantifiers::Quantifiers;
+use super::reading::{Doubt, PatternEscape, Quantifiers, Remark, class_escape};
 use super::syntax::PatternNodeId;
 use super::unicode;
-use advice::{POSIX, REMARKS, advice_on_escape};
-use std::fmt;
-
-/// How a construct was read that ECMA-262 lacks, or that dialects tell apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Remark {
-    /// The construct, as one writes it.
-    pub construct: &'static str,
-    /// How it is read, a sentence.
-    pub text: &'static str,
-}
-
-impl fmt::Display for Remark {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.text)
-    }
-}
-
-/// A class that may be another one in other dialects, if a bracket stands alone behind it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Doubt {
-    /// `[]` and `[^]`, with the place.
-    Empty(usize),
-    /// `[a-z&&[..]` and `[a-z-[..]`, with the place of the operator.
-    Operation(usize),
-}
 
 impl PatternParser<'_> {
     /// Whether what ECMA-262 lacks is read, or refused by its name.
@@ -368,59 +338,4 @@ impl PatternParser<'_> {
 fn recursion(at: usize) -> PatternError {
     let message = "no automaton can call a group within itself; repeat the pattern of the group";
     PatternError::unsupported("recursion", message, at)
-}
-
-/// Refuses a pattern within delimiters whose anchors say that these are none of its characters:
-/// `/^abc$/i` matches nothing.
-pub(super) fn check_delimiters(text: &[char]) -> Result<(), PatternError> {
-    let Some((&first, rest)) = text.split_first() else { return Ok(()) };
-    if !"/#~@%!".contains(first) {
-        return Ok(());
-    }
-    let Some(end) = rest.iter().rposition(|&here| here == first) else { return Ok(()) };
-    let (inner, flags) = (&rest[..end], &rest[end + 1..]);
-    if !flags.iter().all(|flag| "ADSUXdgimnsuvxy".contains(*flag)) {
-        return Ok(());
-    }
-    let ends = match inner.split_last() {
-        Some(('$', before)) => {
-            before.iter().rev().take_while(|&&here| here == '\\').count() % 2 == 0
-        }
-        _ => false,
-    };
-    let starts = inner.first() == Some(&'^');
-    if !(starts && ends || (starts || ends) && !has_alternatives(inner)) {
-        return Ok(());
-    }
-    const LONGEST: usize = 60;
-    let advice = if inner.len() > LONGEST {
-        "write the pattern without them".to_owned()
-    } else {
-        let kept: String = flags.iter().filter(|flag| "imsx".contains(**flag)).collect();
-        let kept = if kept.is_empty() { kept } else { format!("(?{kept})") };
-        format!("write `{kept}{}`", inner.iter().collect::<String>())
-    };
-    let message = format!(
-        "`{first}` around a pattern is how programs in JavaScript or PHP write it; here it is a \
-         character, and none stands before the start of a text or behind its end; {advice}"
-    );
-    Err(PatternError::unsupported("delimiters", message, 0))
-}
-
-/// Whether a `|` stands outside of groups and classes.
-fn has_alternatives(text: &[char]) -> bool {
-    let (mut depth, mut in_class, mut at) = (0usize, false, 0);
-    while let Some(&here) = text.get(at) {
-        match here {
-            '\\' => at += 1,
-            '[' => in_class = true,
-            ']' => in_class = false,
-            '(' if !in_class => depth += 1,
-            ')' if !in_class => depth = depth.saturating_sub(1),
-            '|' if !in_class && depth == 0 => return true,
-            _ => {}
-        }
-        at += 1;
-    }
-    false
 }

@@ -11,8 +11,9 @@
 //!  quantifiers  `*`, `+`, `?`, counts
 //!  escapes   what stands behind a backslash
 //!  classes   what stands in brackets
-//!  foreign   what ECMA-262 lacks and other dialects have: `\A`, `\z`, `\h`, `(?P<name>`; `foreign/advice`: what its
-//!            notes and refusals say
+//!  foreign   what ECMA-262 lacks and other dialects have: `\A`, `\z`, `\h`, `(?P<name>`; advice: what its notes and
+//!            refusals say; delimiters: `/^abc$/`
+//!  reading   what an escape, a quantifier and a class may be read as
 //! rust       the dialect of the crate `regex`, read by its own parser
 //! unicode    properties, case folding, the sets behind \d \w \s
 //! program    the positions of a pattern and the ways between them (Thompson's construction)
@@ -30,9 +31,11 @@
 //!
 //! No pass recurses, so the nesting of groups costs memory and no stack.
 
+mod advice;
 mod boundaries;
 mod classes;
 mod clauses;
+mod delimiters;
 mod error;
 mod escapes;
 mod flags;
@@ -43,6 +46,7 @@ mod lengths;
 mod parser;
 mod program;
 mod quantifiers;
+mod reading;
 mod residual;
 mod rust;
 mod syntax;
@@ -53,7 +57,7 @@ mod to_expr;
 mod unicode;
 
 pub use error::{PatternError, PatternFault};
-pub use foreign::Remark;
+pub use reading::Remark;
 
 use lengths::is_plain;
 use parser::ParsedPattern;

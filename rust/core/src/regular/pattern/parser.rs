@@ -4,10 +4,10 @@
 //! times: once to count its groups, which Annex B needs to know what `\1` is, once with the flag
 //! `u`, and once by Annex B.
 
+use super::delimiters::check_delimiters;
 use super::error::PatternError;
 use super::flags::Flags;
-use super::foreign::{Doubt, Remark, check_delimiters};
-use super::quantifiers::Quantifiers;
+use super::reading::{Doubt, PatternEscape, Quantifiers, Remark};
 use super::syntax::{Assertion, CharSetId, PatternNodeId, PatternTree};
 use super::{PatternDialect, unicode};
 use crate::grammar::CharSet;
@@ -330,7 +330,6 @@ impl<'a> PatternParser<'a> {
     }
 
     fn escaped_term(&mut self, at: usize) -> Result<(PatternNodeId, Quantifiers), PatternError> {
-        use super::escapes::PatternEscape;
         Ok(match self.escape(at, false)? {
             PatternEscape::Character(character) => {
                 (self.character(character), Quantifiers::Allowed)

@@ -2,14 +2,8 @@
 
 use super::error::PatternError;
 use super::parser::{PatternParser, PatternReading};
+use super::reading::Quantifiers;
 use super::syntax::PatternNodeId;
-
-/// What may be said of quantifiers behind a node.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Quantifiers {
-    Allowed,
-    Forbidden,
-}
 
 impl PatternParser<'_> {
     pub(super) fn nothing_to_repeat(&self, quantifier: char, at: usize) -> PatternError {

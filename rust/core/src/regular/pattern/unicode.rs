@@ -3,7 +3,7 @@
 //! The tables are those of the crate `regex-syntax`, of Unicode 16. Names of properties are those
 //! of ECMA-262, spelled as there.
 
-use super::foreign::{NameMeaning, advice_on_property};
+use super::advice::{NameMeaning, advice_on_property};
 use crate::grammar::CharSet;
 use regex_syntax::hir::{Class, HirKind};
 use rustc_hash::FxHashMap;
