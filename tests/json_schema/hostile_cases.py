@@ -215,6 +215,14 @@ CASES: dict[str, Case] = {
         accepted=("0",),
         rejected=("1", "299", "-1"),
     ),
+    "oneOf of 60 objects that require 3,000 names each": Case(
+        lambda: {
+            "oneOf": [
+                {"type": "object", "required": keys(3_000), "properties": {f"p{i}": {}}}
+                for i in range(60)
+            ]
+        },
+    ),
     "oneOf of 40 objects that overlap": Case(
         lambda: {"type": "object", "oneOf": [{"required": [key]} for key in keys(40)]},
         accepted=('{"key 3": 0}',),

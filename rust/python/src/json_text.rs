@@ -3,6 +3,7 @@
 
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
+use std::cell::RefCell;
 use std::fmt::Write as _;
 
 /// Values between two looks at signals, where other threads may run: a fraction of a millisecond.
@@ -101,7 +102,12 @@ fn refused(why: &'static str, open: &[Open<'_>], found: &Bound<'_, PyAny>) -> Wr
 fn items<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Vec<Item<'py>>, bool)>> {
     if let Ok(dict) = value.cast::<PyDict>() {
         if dict.is_exact_instance_of::<PyDict>() {
-            return Ok(Some((dict.iter().collect(), true)));
+            let out = RefCell::new(Vec::with_capacity(dict.len()));
+            dict.locked_for_each(|key, value| {
+                out.borrow_mut().push((key, value));
+                Ok(())
+            })?;
+            return Ok(Some((out.into_inner(), true)));
         }
         let pairs = value.call_method0("items")?;
         let pairs = pairs.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>()?;
