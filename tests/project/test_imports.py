@@ -93,16 +93,10 @@ def test_files_of_a_room_use_each_other_one_way(room: str, file: str, used: set[
     assert graph[file] >= used
 
 
-KNOWN_CIRCLES = {"chart": {"column", "fan", "memo", "tree"}}
-"""Files that use each other in a circle; none is to be added."""
-
-
-def test_files_of_the_core_use_each_other_one_way() -> None:
-    found = {}
-    for folder in (CORE, *(path for path in CORE.rglob("*") if path.is_dir())):
-        for circle in circles(file_graph(folder)):
-            found[folder.relative_to(CORE).as_posix()] = circle
-    assert found == KNOWN_CIRCLES
+def test_files_of_a_folder_of_the_core_use_each_other_one_way() -> None:
+    folders = [path for path in CORE.rglob("*") if path.is_dir()]
+    assert len(folders) > 30
+    assert [circle for folder in folders for circle in circles(file_graph(folder))] == []
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ use crate::threads::side_by_side;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
+use tokfold_core::error::Result;
 use tokfold_core::json_schema::dialect::Dialect;
 use tokfold_core::json_schema::{
     self, Beginning, Escapes, KeyOrder, NoteLevel, SchemaNote, SchemaOptions, SchemaSource, Style,
@@ -155,6 +156,25 @@ pub(crate) fn convert_json_schema(
     Ok(returned(converted))
 }
 
+/// A schema as Python gives it.
+type Given<'g> = (&'g str, &'g [(String, String)], &'g Bound<'g, PyDict>);
+
+/// Asks something of a schema, which is converted again.
+fn asked<T: Send>(
+    py: Python<'_>,
+    (text, resources, options): Given<'_>,
+    limits: Option<&Bound<'_, PyAny>>,
+    interrupt: Option<&Interrupt>,
+    ask: impl FnOnce(&SchemaSource<'_>) -> Result<T> + Send,
+) -> PyResult<T> {
+    let options = &self::options(options)?;
+    let limits = &self::limits(limits)?;
+    Call::with(py, interrupt, None).run(py, |interrupt| {
+        let budget = &Budget::new(limits, interrupt);
+        ask(&SchemaSource { text, resources, options, limits, budget })
+    })
+}
+
 /// What there is to say of the keywords of a schema.
 #[pyfunction]
 #[pyo3(signature = (text, resources, options, limits=None, interrupt=None))]
@@ -166,13 +186,8 @@ pub(crate) fn schema_notes(
     limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Vec<Note>> {
-    let options = self::options(options)?;
-    let limits = self::limits(limits)?;
-    let notes = Call::with(py, interrupt, None).run(py, |interrupt| {
-        let budget = &Budget::new(&limits, interrupt);
-        let (resources, options, limits) = (&resources, &options, &limits);
-        SchemaSource { text, resources, options, limits, budget }.notes()
-    })?;
+    let given = (text, resources.as_slice(), options);
+    let notes = asked(py, given, limits, interrupt, |source| source.notes())?;
     Ok(notes.into_iter().map(said).collect())
 }
 
@@ -190,13 +205,8 @@ pub(crate) fn schema_rule_origins(
     limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Vec<Said>> {
-    let options = self::options(options)?;
-    let limits = self::limits(limits)?;
-    let origins = Call::with(py, interrupt, None).run(py, |interrupt| {
-        let budget = &Budget::new(&limits, interrupt);
-        let (resources, options, limits) = (&resources, &options, &limits);
-        SchemaSource { text, resources, options, limits, budget }.rule_origins()
-    })?;
+    let given = (text, resources.as_slice(), options);
+    let origins = asked(py, given, limits, interrupt, |source| source.rule_origins())?;
     Ok(origins.into_iter().map(|origin| (origin.pointers, origin.description)).collect())
 }
 
@@ -217,14 +227,9 @@ pub(crate) fn explain_document(
     limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Option<(String, Vec<Said>)>> {
-    let options = self::options(options)?;
-    let limits = self::limits(limits)?;
-    let explained = Call::with(py, interrupt, None).run(py, |interrupt| {
-        let budget = &Budget::new(&limits, interrupt);
-        let (resources, options, limits) = (&resources, &options, &limits);
-        let source = SchemaSource { text, resources, options, limits, budget };
-        source.explain(Beginning { text: document, read, is_whole })
-    })?;
+    let given = (text, resources.as_slice(), options);
+    let beginning = Beginning { text: document, read, is_whole };
+    let explained = asked(py, given, limits, interrupt, |source| source.explain(beginning))?;
     Ok(explained.map(|found| {
         let reasons = found.reasons.into_iter();
         (found.pointer, reasons.map(|reason| (reason.pointers, reason.message)).collect())

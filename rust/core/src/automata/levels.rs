@@ -1,16 +1,15 @@
 //! Equivalent states of a deterministic automaton by hashes of what they do: a few passes, where
 //! refinement needs many tables and splits what is told apart step by step.
 //!
-//! A state on no cycle has a *name*, a hash of its letters and of the names of their targets, from the
-//! ends back. States on cycles are named component by component. The *level* of a state is the number
-//! of edges that it takes to a final state, and its *look* a hash of its letters and of what their
-//! targets look like where these have a lower level, or reach no cycle, and of their levels elsewhere:
-//! level by level, equivalent states look the same. Either each state of a component does what a state
-//! of an earlier one does, which is tried with those that look like one of them, and has its name; or
-//! none does. Then its states have names that no others have: looks, and names that are there, tell
-//! them apart, and where they do not, what the targets have does, once more for each round. So
-//! equivalent states have one name. That states of one name are equivalent is seen at the end, where
-//! all of them lead to the same names.
+//! A state on no cycle has a *name*, a hash of its letters and of the names of their targets, from the ends back.
+//! States on cycles are named component by component. The *level* of a state is the number of edges that it takes to a
+//! final state, and its *look* a hash of its letters and of what their targets look like where these have a lower
+//! level, or reach no cycle, and of their levels elsewhere: level by level, equivalent states look the same. Either
+//! each state of a component does what a state of an earlier one does, which is tried with those that look like one of
+//! them, and has its name; or none does. Then its states have names that no others have: looks, and names that are
+//! there, tell them apart, and where they do not, what the targets have does, once more for each round. So equivalent
+//! states have one name. That states of one name are equivalent is seen at the end, where all of them lead to the same
+//! names.
 
 use super::{Automaton, is_marker};
 use crate::budget::Ticks;
@@ -90,8 +89,7 @@ fn hash(automaton: &Automaton, q: u32, of: impl Fn(u32) -> u64) -> u64 {
     edges.fold(seed, |hash, &(letter, q)| mix(mix(hash, u64::from(letter)), of(q)))
 }
 
-/// Names states from which no cycle can be reached: after all that they lead to, depth first. Which these
-/// are.
+/// Names states from which no cycle can be reached, and says which: after all that they lead to, depth first.
 fn straight(
     automaton: &Automaton,
     names: &mut [u64],

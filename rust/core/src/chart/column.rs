@@ -1,11 +1,16 @@
 //! What is asked of columns.
 
+use super::ColumnId;
 use super::bits::{Bits, SparseWord, has};
 use super::rows::{InternedRows, RowId};
 use super::tables::Tables;
-use super::tree::{ColumnId, ColumnNode, There, Tree};
+use super::tree::{ColumnNode, Draft, There, Tree};
+use crate::budget::{Halt, Interrupt};
 use crate::network::{ClassSet, Network};
 use std::ops::Deref;
+
+/// Columns copied between two looks at the interrupt.
+const COLUMNS_BETWEEN_CHECKS: u32 = 16;
 
 /// One column.
 #[derive(Clone, Copy)]
@@ -203,6 +208,70 @@ impl<'a> Column<'a> {
                 each(call.to, self.place() as usize >> 6, &here);
             }
         }
+    }
+}
+
+impl Tree {
+    /// A column.
+    pub(crate) fn column(&self, id: ColumnId) -> Column<'_> {
+        Column::new(self, id)
+    }
+
+    /// The columns up to one.
+    pub(crate) fn columns(&mut self, tip: ColumnId) -> Columns<'_> {
+        let length = self.column(tip).place() as usize + 1;
+        // As a rule the text goes on by one letter.
+        if length == self.path.len() + 1
+            && self.path.last() == Some(&self.nodes[tip as usize].parent)
+        {
+            self.enter(tip);
+            return Columns::new(self);
+        }
+        self.leave(length);
+        // Up to where the text asked for last went the same way.
+        let mut new = Vec::new();
+        let mut at = tip;
+        for place in (0..length).rev() {
+            if self.path.get(place) == Some(&at) {
+                break;
+            }
+            new.push(at);
+            at = self.nodes[at as usize].parent;
+        }
+        self.leave(length - new.len());
+        new.into_iter().rev().for_each(|id| self.enter(id));
+        Columns::new(self)
+    }
+
+    /// The columns up to one, alone, and its number among them, which is its place.
+    ///
+    /// # Errors
+    /// Those of the interrupt.
+    pub(crate) fn branch(
+        &mut self,
+        tip: ColumnId,
+        interrupt: &Interrupt,
+    ) -> Result<(Tree, ColumnId), Halt> {
+        let mut out = Tree::default();
+        let columns = self.columns(tip);
+        for place in 0..columns.len() as u32 {
+            if place.is_multiple_of(COLUMNS_BETWEEN_CHECKS) {
+                interrupt.check()?;
+            }
+            let column = columns.at(place);
+            let copied = column.states().map(|(_, first, words)| out.sets.add(first, words));
+            let draft = Draft {
+                rows: copied.collect(),
+                there: column.there().to_vec(),
+                begun: column.begun().to_vec(),
+                counting: column.counting().to_vec(),
+                next: *column.next(),
+                accepts: column.accepts(),
+            };
+            out.push(place.checked_sub(1), &draft);
+        }
+        let last = out.last();
+        Ok((out, last))
     }
 }
 

@@ -4,14 +4,14 @@
 //! is listed once, each state once for a rule, with its places as one word: for texts of up to 64
 //! columns.
 
-use super::column::Column;
+use super::ColumnId;
 use super::tables::Tables;
 use crate::budget::{Halt, Meter};
 use crate::network::Network;
 use std::ops::Deref;
 
-/// A column of so many states has a fan; tests make one for all.
-const LEAST: usize = if cfg!(test) { 1 } else { 256 };
+/// A column of so many states has a fan, if none counts; tests make one for all.
+pub(super) const LEAST: usize = if cfg!(test) { 1 } else { 256 };
 
 /// Calls that count as one unit of work.
 const OUTS_OF_WORK: u64 = 8;
@@ -56,10 +56,10 @@ pub(super) struct FanRoom {
 }
 
 impl FanRoom {
-    fn make<N: Deref<Target = Network>>(
+    fn make<'s, N: Deref<Target = Network>>(
         &mut self,
         tables: &Tables<N>,
-        column: Column<'_>,
+        states: impl Iterator<Item = (u32, usize, &'s [u64])>,
         meter: &mut Meter,
     ) -> Result<Fan, Halt> {
         let (_, rules) = tables.sizes();
@@ -67,7 +67,7 @@ impl FanRoom {
         self.complete.resize_with(rules, Vec::new);
         self.listed.resize(rules, u32::MAX);
         let outs = tables.outs(meter)?;
-        for (state, _, words) in column.states() {
+        for (state, _, words) in states {
             meter.spend(1 + outs.of(state).len() as u64 / OUTS_OF_WORK)?;
             for out in outs.of(state) {
                 if let Some(to) = out.to {
@@ -112,31 +112,31 @@ pub(super) struct Fans {
 }
 
 impl Fans {
-    /// The fan of a column; `None` where it has few states, or some that count.
-    pub(super) fn get<N: Deref<Target = Network>>(
+    /// The fan of a column with these states, of which none counts.
+    pub(super) fn get<'s, N: Deref<Target = Network>>(
         &mut self,
         tables: &Tables<N>,
-        column: Column<'_>,
+        (id, states): (ColumnId, impl Iterator<Item = (u32, usize, &'s [u64])>),
         room: &mut FanRoom,
         meter: &mut Meter,
-    ) -> Result<Option<&Fan>, Halt> {
-        if column.len() < LEAST || !column.counting().is_empty() || tables.network.has_counters() {
-            return Ok(None);
-        }
-        let id = column.id() as usize;
+    ) -> Result<&Fan, Halt> {
+        let id = id as usize;
         if self.fans.len() <= id {
             self.fans.resize_with(id + 1, || None);
         }
-        if self.fans[id].is_none() {
-            let made = room.make(tables, column, meter);
-            if made.is_err() {
-                *room = FanRoom::default(); // nothing of it is to be left in the next
+        let fan = match self.fans[id].take() {
+            Some(known) => known,
+            None => {
+                let made = room.make(tables, states, meter);
+                if made.is_err() {
+                    *room = FanRoom::default(); // nothing of it is to be left in the next
+                }
+                let fan = made?;
+                self.bytes += fan.bytes();
+                Box::new(fan)
             }
-            let fan = made?;
-            self.bytes += fan.bytes();
-            self.fans[id] = Some(Box::new(fan));
-        }
-        Ok(self.fans[id].as_deref())
+        };
+        Ok(self.fans[id].insert(fan))
     }
 
     /// Forgets all columns after the first `len`.

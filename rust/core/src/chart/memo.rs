@@ -1,7 +1,7 @@
 //! What is done again at one column: where texts go on from rules that were complete there together.
 
+use super::ColumnId;
 use super::rows::RowId;
-use super::tree::ColumnId;
 
 /// So many states reached from one column are worth remembering; tests remember all.
 const LEAST: usize = if cfg!(test) { 1 } else { 32 };

@@ -34,4 +34,7 @@ mod tree;
 pub(crate) use column::Columns;
 pub(crate) use step::Scratch;
 pub(crate) use tables::Tables;
-pub(crate) use tree::{ColumnId, Tree};
+pub(crate) use tree::Tree;
+
+/// A column of a [`Tree`].
+pub(crate) type ColumnId = u32;

@@ -1,13 +1,14 @@
 //! How one column follows another: the byte is read by all items of a column, and rules that are complete go on where
 //! they were called (completion).
 
+use super::ColumnId;
 use super::bits::{Bits, WordMarks, members};
 use super::column::Columns;
-use super::fan::{FanRoom, Fans, Narrow};
+use super::fan::{self, FanRoom, Fans, Narrow};
 use super::memo::{ColumnMemo, Reach};
 use super::rows::{InternedRows, NO_ROW, RowId, unite};
 use super::tables::{FINAL, STAYS, Tables, read_at};
-use super::tree::{ColumnId, Draft, There, Tree};
+use super::tree::{Draft, There, Tree};
 use crate::budget::{Halt, Meter};
 use crate::network::{Network, contains};
 use rustc_hash::FxHashMap;
@@ -318,10 +319,13 @@ impl Scratch {
                     });
                 }
                 here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
-                if self.stride == 1
-                    && let Some(fan) =
-                        fans.get(tables, column, &mut self.fan_room, &mut self.meter)?
-                {
+                let has_fan = self.stride == 1
+                    && column.len() >= fan::LEAST
+                    && column.counting().is_empty()
+                    && !tables.network.has_counters();
+                if has_fan {
+                    let states = (column.id(), column.states());
+                    let fan = fans.get(tables, states, &mut self.fan_room, &mut self.meter)?;
                     for &rule in here.iter() {
                         let (states, rules) = fan.of(rule);
                         self.count((states.len() + rules.len()) as u64);

@@ -1,19 +1,12 @@
 //! Columns of texts that begin alike: a tree.
 
+use super::ColumnId;
 use super::bits::{SparseWord, members};
-use super::column::{Column, Columns};
 use super::fan::Fans;
 use super::memo::ColumnMemo;
 use super::rows::{InternedRows, RowId};
-use crate::budget::{Halt, Interrupt};
 use crate::network::ClassSet;
 use std::ops::Range;
-
-/// Columns copied between two looks at the interrupt.
-const COLUMNS_BETWEEN_CHECKS: u32 = 16;
-
-/// A column of a [`Tree`].
-pub(crate) type ColumnId = u32;
 
 /// Some states of the tables that are there: a word of a bit set.
 #[derive(Clone, Copy)]
@@ -112,38 +105,8 @@ impl Tree {
         id
     }
 
-    pub(crate) fn column(&self, id: ColumnId) -> Column<'_> {
-        Column::new(self, id)
-    }
-
-    /// The columns up to one.
-    pub(crate) fn columns(&mut self, tip: ColumnId) -> Columns<'_> {
-        let length = self.column(tip).place() as usize + 1;
-        // As a rule the text goes on by one letter.
-        if length == self.path.len() + 1
-            && self.path.last() == Some(&self.nodes[tip as usize].parent)
-        {
-            self.enter(tip);
-            return Columns::new(self);
-        }
-        self.leave(length);
-        // Up to where the text asked for last went the same way.
-        let mut new = Vec::new();
-        let mut at = tip;
-        for place in (0..length).rev() {
-            if self.path.get(place) == Some(&at) {
-                break;
-            }
-            new.push(at);
-            at = self.nodes[at as usize].parent;
-        }
-        self.leave(length - new.len());
-        new.into_iter().rev().for_each(|id| self.enter(id));
-        Columns::new(self)
-    }
-
     /// Goes on with a column.
-    fn enter(&mut self, id: ColumnId) {
+    pub(super) fn enter(&mut self, id: ColumnId) {
         let place = self.path.len() as u32;
         self.path.push(id);
         let begun = self.part_of(id);
@@ -166,7 +129,7 @@ impl Tree {
     }
 
     /// Goes back to so many columns.
-    fn leave(&mut self, length: usize) {
+    pub(super) fn leave(&mut self, length: usize) {
         while self.path.len() > length {
             let Some(id) = self.path.pop() else { return };
             let place = self.path.len() as u32;
@@ -211,36 +174,5 @@ impl Tree {
         self.sets.truncate(node.sets as usize);
         self.memo.truncate(self.nodes.len());
         self.fans.truncate(self.nodes.len());
-    }
-
-    /// The columns up to one, alone, and its number among them, which is its place.
-    ///
-    /// # Errors
-    /// Those of the interrupt.
-    pub(crate) fn branch(
-        &mut self,
-        tip: ColumnId,
-        interrupt: &Interrupt,
-    ) -> Result<(Tree, ColumnId), Halt> {
-        let mut out = Tree::default();
-        let columns = self.columns(tip);
-        for place in 0..columns.len() as u32 {
-            if place.is_multiple_of(COLUMNS_BETWEEN_CHECKS) {
-                interrupt.check()?;
-            }
-            let column = columns.at(place);
-            let copied = column.states().map(|(_, first, words)| out.sets.add(first, words));
-            let draft = Draft {
-                rows: copied.collect(),
-                there: column.there().to_vec(),
-                begun: column.begun().to_vec(),
-                counting: column.counting().to_vec(),
-                next: *column.next(),
-                accepts: column.accepts(),
-            };
-            out.push(place.checked_sub(1), &draft);
-        }
-        let last = out.last();
-        Ok((out, last))
     }
 }

@@ -20,18 +20,20 @@
 //! - from the automata to a network: `build` ([`Network::make`]) over `assemble` (the tables of states), `written`
 //!   (which form of a left-recursive rule charts read), `merge_classes`, `first_sets`, `delegation`
 //! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
-//!   `part` makes one, `spelled` (over the classes of a network, kept as a `spelling`) and `link` put them together
+//!   `part` makes one, `spelled` (kept as a `spelling`) and `link` put them together
 //! - states that are in no table: `counters` numbers states that count passes, `counting_states` answers questions
 //!   about them; `sets` and `set_states` do the same for states that are sets of members
 //! - of a finished network: `adjacency` (what can stand beneath a frame), `identity`, `naming` and `tour` (what a state
 //!   does, as a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
-//! - `options`: how a network is made; `stop_tokens`: the grammar over the ids of a vocabulary, before all of this
+//! - `class_set`: sets of byte classes; `options`: how a network is made; `stop_tokens`: the grammar over the ids of a
+//!   vocabulary, before all of this
 
 mod adjacency;
 mod analysis;
 mod assemble;
 mod build;
 mod call_order;
+mod class_set;
 mod common;
 mod counters;
 mod counting_states;
@@ -71,6 +73,8 @@ mod written;
 
 pub use adjacency::{Adjacency, BOTTOM};
 pub(crate) use call_order::CallOrder;
+pub use class_set::{ClassSet, contains};
+pub(crate) use class_set::{add_all, insert, meet, members};
 pub use delegation::WIDE;
 pub(crate) use identity::Quota;
 pub(crate) use link::{Moved, Moves};
@@ -89,39 +93,6 @@ use delegation::Width;
 use sets::SetStates;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
-
-/// A set of byte classes.
-pub type ClassSet = [u64; 4];
-
-/// Whether a class is in a set.
-#[inline]
-pub fn contains(set: &ClassSet, class: u8) -> bool {
-    set[class as usize >> 6] >> (class & 63) & 1 == 1
-}
-
-/// The classes of a set, ascending.
-pub(crate) fn members(set: &ClassSet) -> impl Iterator<Item = u8> {
-    let words = set.iter().zip([0, 64, 128, 192u8]);
-    words.flat_map(|(&word, base)| {
-        let lowest = |left: &u64| (*left != 0).then(|| left & (left - 1));
-        let left = std::iter::successors(Some(word), lowest).take_while(|&left| left != 0);
-        left.map(move |left| base | left.trailing_zeros() as u8)
-    })
-}
-
-pub(crate) fn insert(set: &mut ClassSet, class: u8) {
-    set[class as usize >> 6] |= 1 << (class & 63);
-}
-
-pub(crate) fn add_all(to: &mut ClassSet, classes: &ClassSet) {
-    to.iter_mut().zip(classes).for_each(|(a, b)| *a |= b);
-}
-
-/// Whether two sets have a class in common.
-#[inline]
-pub(crate) fn meet(a: &ClassSet, b: &ClassSet) -> bool {
-    a.iter().zip(b).any(|(a, b)| a & b != 0)
-}
 
 /// In the tables of a part, a call of another part: its place among the children.
 const HOLE: u32 = 1 << 31;

@@ -1,5 +1,5 @@
 //! Stacks, and beside them the array that they read. `frames`: which stacks are in how many arrays; `saved`:
-//! places as numbers, and in other tables.
+//! places as numbers, and in other tables; `back`: texts that go back to a place that was forgotten.
 
 mod back;
 mod frames;
