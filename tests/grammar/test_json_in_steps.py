@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import threading
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterator
 from enum import Enum, IntEnum
 from types import FrameType
 
@@ -94,6 +96,19 @@ def test_what_cannot_be_written_says_where() -> None:
     assert written({"a": {"b": 1, (1, 2): 3}}) == ("name", ["a"], "tuple")
     with pytest.raises(ValueError, match="digits"):
         written([10**5_000])
+
+
+def test_what_is_too_large_is_not_read_to_its_end() -> None:
+    class Endless(list[object]):
+        def __iter__(self) -> Iterator[object]:
+            return itertools.count()
+
+    class EndlessNames(dict[str, object]):
+        def items(self) -> Iterator[tuple[str, object]]:  # type: ignore[override]
+            return (("a", n) for n in itertools.count())
+
+    assert written(Endless(), values=9) == ("values", [8], "int")
+    assert written([EndlessNames()], values=9) == ("values", [0, "a"], "int")
 
 
 def test_other_threads_run_while_a_value_is_written() -> None:

@@ -2,8 +2,7 @@
 //! value: most schemas are dicts.
 
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple};
-use std::cell::RefCell;
+use pyo3::types::{PyBool, PyDict, PyFloat, PyInt, PyIterator, PyList, PyString, PyTuple};
 use std::fmt::Write as _;
 
 /// Values between two looks at signals, where other threads may run: a fraction of a millisecond.
@@ -19,14 +18,45 @@ pub(crate) enum Written {
     Refused(Refused),
 }
 
-/// A key or a place, and the value there.
-type Item<'py> = (Bound<'py, PyAny>, Bound<'py, PyAny>);
-
 /// A container that is being written: what is left of it, whether it is a dict, and where in it the writer is.
 struct Open<'py> {
-    items: std::vec::IntoIter<Item<'py>>,
+    items: Bound<'py, PyIterator>,
     is_dict: bool,
-    at: Option<Bound<'py, PyAny>>,
+    at: At<'py>,
+}
+
+/// The name of a value, where it has one, and the value.
+type Item<'py> = (Option<Bound<'py, PyAny>>, Bound<'py, PyAny>);
+
+/// A place in a container.
+enum At<'py> {
+    Start,
+    Name(Bound<'py, PyAny>),
+    Item(usize),
+}
+
+impl<'py> Open<'py> {
+    /// A dict, list or tuple; `None` of other values.
+    fn of(value: &Bound<'py, PyAny>) -> PyResult<Option<Self>> {
+        let is_dict = value.is_instance_of::<PyDict>();
+        if !is_dict && !value.is_instance_of::<PyList>() && !value.is_instance_of::<PyTuple>() {
+            return Ok(None);
+        }
+        let items = match is_dict {
+            true => value.call_method0("items")?.try_iter()?,
+            false => value.try_iter()?,
+        };
+        Ok(Some(Self { items, is_dict, at: At::Start }))
+    }
+
+    /// The next name, where it is a dict, and value.
+    fn next(&mut self) -> PyResult<Option<Item<'py>>> {
+        let Some(item) = self.items.next().transpose()? else { return Ok(None) };
+        Ok(Some(match self.is_dict {
+            true => item.extract().map(|(name, value)| (Some(name), value))?,
+            false => (None, item),
+        }))
+    }
 }
 
 /// The text of a value whose containers stand in each other at most `levels` deep, and which has at most
@@ -53,12 +83,12 @@ pub(crate) fn json_text(
         if count > values {
             return Ok(refused("values", &open, &found));
         }
-        if let Some((items, is_dict)) = items(&found)? {
+        if let Some(container) = Open::of(&found)? {
             if open.len() >= levels {
                 return Ok(refused("levels", &open, &found));
             }
-            out.push(if is_dict { '{' } else { '[' });
-            open.push(Open { items: items.into_iter(), is_dict, at: None });
+            out.push(if container.is_dict { '{' } else { '[' });
+            open.push(container);
         } else if !scalar(&mut out, &found)? {
             let Some(default) = default else { return Ok(refused("type", &open, &found)) };
             found = default.call1((found,))?;
@@ -67,23 +97,26 @@ pub(crate) fn json_text(
         // The next value of the innermost container that has one.
         loop {
             let Some(last) = open.last_mut() else { return Ok(Written::Text(out)) };
-            let Some((key, next)) = last.items.next() else {
+            let Some((key, next)) = last.next()? else {
                 out.push(if last.is_dict { '}' } else { ']' });
                 open.pop();
                 continue;
             };
-            if last.at.is_some() {
+            if !matches!(last.at, At::Start) {
                 out.push_str(", ");
             }
-            if last.is_dict {
-                if !name(&mut out, &key)? {
-                    last.at = None;
-                    let path = &open[..open.len() - 1];
-                    return Ok(refused("name", path, &key));
+            last.at = match (key, &last.at) {
+                (Some(key), _) => {
+                    if !name(&mut out, &key)? {
+                        let path = &open[..open.len() - 1];
+                        return Ok(refused("name", path, &key));
+                    }
+                    out.push_str(": ");
+                    At::Name(key)
                 }
-                out.push_str(": ");
-            }
-            last.at = Some(key);
+                (None, At::Item(place)) => At::Item(place + 1),
+                (None, _) => At::Item(0),
+            };
             found = next;
             break;
         }
@@ -91,36 +124,15 @@ pub(crate) fn json_text(
 }
 
 fn refused(why: &'static str, open: &[Open<'_>], found: &Bound<'_, PyAny>) -> Written {
-    let path = open.iter().filter_map(|each| each.at.clone().map(Bound::unbind)).collect();
+    let py = found.py();
+    let path = open.iter().filter_map(|each| match &each.at {
+        At::Start => None,
+        At::Name(name) => Some(name.clone().unbind()),
+        At::Item(place) => Some(PyInt::new(py, *place).into_any().unbind()),
+    });
     let name = found.get_type().name();
     let name = name.map_or_else(|_| "?".to_owned(), |name| name.to_string());
-    Written::Refused((why, path, name))
-}
-
-/// What is in a container, with keys or places, and whether it is a dict. The items are taken at once: other
-/// threads may change the container while it is written.
-fn items<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<(Vec<Item<'py>>, bool)>> {
-    if let Ok(dict) = value.cast::<PyDict>() {
-        if dict.is_exact_instance_of::<PyDict>() {
-            let out = RefCell::new(Vec::with_capacity(dict.len()));
-            dict.locked_for_each(|key, value| {
-                out.borrow_mut().push((key, value));
-                Ok(())
-            })?;
-            return Ok(Some((out.into_inner(), true)));
-        }
-        let pairs = value.call_method0("items")?;
-        let pairs = pairs.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>()?;
-        return Ok(Some((pairs, true)));
-    }
-    if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
-        let mut out = Vec::with_capacity(value.len()?);
-        for (place, item) in value.try_iter()?.enumerate() {
-            out.push((PyInt::new(value.py(), place).into_any(), item?));
-        }
-        return Ok(Some((out, false)));
-    }
-    Ok(None)
+    Written::Refused((why, path.collect(), name))
 }
 
 /// Writes a string, a number, a truth value or null; whether it is one.
