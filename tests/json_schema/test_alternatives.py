@@ -401,3 +401,35 @@ def test_masks_are_what_is_accepted() -> None:
                 assert matcher.accept_token(random.choice(allowed))
                 if matcher.is_terminated:
                     break
+
+
+def test_one_of_branches_whose_members_share_finite_values() -> None:
+    """Exactly one holds, by counting: members tell some of the values apart, and not others."""
+    values: list[Any] = ["a", "1", 1, 2.5]
+    subsets = [list(some) for n in (1, 2, 3) for some in itertools.combinations(values, n)]
+    random = Random(1)
+    language: Language | None
+    seen = set()
+    for _ in range(60):
+        branches = [random.choices(subsets, k=2) for _ in range(random.choice([2, 3, 5]))]
+        schema = {
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {"k": {"enum": k}, "m": {"enum": m}},
+                    "required": ["k", "m"],
+                }
+                for k, m in branches
+            ]
+        }
+        try:
+            language = Language(schema)
+        except tokfold.UnsatisfiableSchemaError:
+            language = None
+        for k, m in itertools.product(values, values):
+            holds = sum(k in some and m in others for some, others in branches)
+            text = json.dumps({"k": k, "m": m})
+            accepted = language is not None and text in language
+            assert accepted == (holds == 1), (text, schema)
+            seen.add(min(holds, 2))
+    assert seen == {0, 1, 2}
