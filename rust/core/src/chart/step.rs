@@ -2,7 +2,7 @@
 //! they were called (completion).
 
 use super::ColumnId;
-use super::bits::{Bits, WordMarks, members};
+use super::bits::{Bits, SparseWord, WordMarks, members};
 use super::column::Columns;
 use super::fan::{self, FanRoom, Fans, Narrow};
 use super::memo::{ColumnMemo, Reach};
@@ -282,6 +282,43 @@ impl Scratch {
         done
     }
 
+    /// Lists the rules that are complete and began at a place: those that are known to be, and those that they
+    /// complete.
+    #[inline]
+    fn complete_at<N: Deref<Target = Network>>(
+        &mut self,
+        tables: &Tables<N>,
+        begun: &[SparseWord],
+        (at, bit): (usize, u32),
+        here: &mut Vec<u32>,
+    ) -> Result<(), Halt> {
+        let top = tables.network.rule_of(tables.network.start());
+        here.clear();
+        for (index, &rule) in self.complete.iter().enumerate() {
+            if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
+                here.push(rule);
+                self.is_here[rule as usize >> 6] |= 1 << (rule & 63);
+            }
+        }
+        self.count(1 + self.complete.len() as u64 / 8);
+        // A rule that is complete may complete others that began at its place.
+        for index in 0..here.len() {
+            self.count(tables.num_units(here[index]) as u64 / 8);
+            self.halted()?;
+            tables.units_among(here[index], begun, |word_at, units| {
+                let new = units & !self.is_here[word_at as usize];
+                self.is_here[word_at as usize] |= new;
+                for unit in members(&[(word_at, new)]) {
+                    let from = self.complete(unit) + at;
+                    self.began[from] |= 1 << bit;
+                    here.push(unit);
+                }
+            });
+        }
+        here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
+        Ok(())
+    }
+
     fn complete_from<N: Deref<Target = Network>>(
         &mut self,
         tables: &Tables<N>,
@@ -290,35 +327,12 @@ impl Scratch {
         fans: &mut Fans,
         (here, from_here): (&mut Vec<u32>, &mut Vec<Reach>),
     ) -> Result<(), Halt> {
-        let top = tables.network.rule_of(tables.network.start());
         for at in (0..self.stride).rev() {
             while self.places[at] != 0 {
                 let bit = 63 - self.places[at].leading_zeros();
                 self.places[at] &= !(1 << bit);
                 let column = columns.at((at << 6) as u32 | bit);
-                here.clear();
-                for (index, &rule) in self.complete.iter().enumerate() {
-                    if self.began[index * self.stride + at] >> bit & 1 == 1 && rule != top {
-                        here.push(rule);
-                        self.is_here[rule as usize >> 6] |= 1 << (rule & 63);
-                    }
-                }
-                self.count(1 + self.complete.len() as u64 / 8);
-                // A rule that is complete may complete others that began at its place.
-                for index in 0..here.len() {
-                    self.count(tables.num_units(here[index]) as u64 / 8);
-                    self.halted()?;
-                    tables.units_among(here[index], column.begun(), |word_at, units| {
-                        let new = units & !self.is_here[word_at as usize];
-                        self.is_here[word_at as usize] |= new;
-                        for unit in members(&[(word_at, new)]) {
-                            let from = self.complete(unit) + at;
-                            self.began[from] |= 1 << bit;
-                            here.push(unit);
-                        }
-                    });
-                }
-                here.iter().for_each(|&rule| self.is_here[rule as usize >> 6] = 0);
+                self.complete_at(tables, column.begun(), (at, bit), here)?;
                 let has_fan = self.stride == 1
                     && column.len() >= fan::LEAST
                     && column.counting().is_empty()

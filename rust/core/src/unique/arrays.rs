@@ -241,51 +241,14 @@ impl Arrays {
             let is_over = match &mut reader {
                 None => false,
                 Some(Open::Flat(array)) => {
-                    let read = array.read(byte, &self.values);
-                    let mut is_over = read.end != End::Within;
-                    if let Some(key) = read.value {
-                        match self.values.has(array.seen, &key) {
-                            true => {
-                                set = self.part(network, &mut stepper.sets, set, (0, 0))?;
-                                is_over = true;
-                            }
-                            false => array.seen = self.values.add(array.seen, &key),
-                        }
-                    }
-                    if byte == b'[' && !is_over {
-                        self.refuse_another(network, stepper, set)?;
-                    }
-                    is_over
+                    self.read_flat(network, stepper, (array, &mut set), byte)?
                 }
                 Some(Open::Nested(array)) => {
-                    stepper.sets.spend(array.weight())?;
-                    let most = self.within(network, &mut stepper.sets, set)?.most();
-                    array.keep_outermost(most as usize);
-                    if most > 0 && byte == b'[' && array.awaits_value() {
-                        set = self.step_into(network, stepper, set, array)?;
-                        if set == NONE {
-                            return Ok((None, place));
-                        }
-                        continue;
+                    match self.read_nested(network, stepper, (array, &mut set), byte)? {
+                        Some(is_over) => is_over,
+                        None if set == NONE => return Ok((None, place)),
+                        None => continue,
                     }
-                    let read = array.read(byte);
-                    let mut repeats = read.repeats;
-                    if let Some(key) = read.item {
-                        match self.values.has(array.seen, &key) {
-                            true => repeats = Some(0),
-                            false => {
-                                let seen = self.values.add(array.seen, &key);
-                                array.add(key, seen);
-                            }
-                        }
-                    }
-                    if let Some(level) = repeats {
-                        // Stacks that have no frame of that array go on.
-                        let kept = (0, level as u32);
-                        set = self.part(network, &mut stepper.sets, set, kept)?;
-                        array.keep_outermost(level);
-                    }
-                    most == 0 || repeats == Some(0) || read.end != End::Within
                 }
             };
             set = if set == NONE { NONE } else { stepper.step(set, class)? };
@@ -318,6 +281,68 @@ impl Arrays {
             Some(array) => self.settle(network, stepper, set, array)?,
         };
         Ok((at, bytes.len()))
+    }
+
+    /// Reads a byte in an array of single values, before the stacks do, and takes those out that have read an item
+    /// twice; returns whether the array is over.
+    fn read_flat<N: Deref<Target = Network>>(
+        &mut self,
+        network: &Network,
+        stepper: &mut Stepper<N>,
+        (array, set): (&mut Reader, &mut SetId),
+        byte: u8,
+    ) -> Result<bool, Halt> {
+        let read = array.read(byte, &self.values);
+        let mut is_over = read.end != End::Within;
+        if let Some(key) = read.value {
+            match self.values.has(array.seen, &key) {
+                true => {
+                    *set = self.part(network, &mut stepper.sets, *set, (0, 0))?;
+                    is_over = true;
+                }
+                false => array.seen = self.values.add(array.seen, &key),
+            }
+        }
+        if byte == b'[' && !is_over {
+            self.refuse_another(network, stepper, *set)?;
+        }
+        Ok(is_over)
+    }
+
+    /// The same in an array of any values; `None` where the byte begins an array within, and the stacks have read
+    /// it.
+    fn read_nested<N: Deref<Target = Network>>(
+        &mut self,
+        network: &Network,
+        stepper: &mut Stepper<N>,
+        (array, set): (&mut Nested, &mut SetId),
+        byte: u8,
+    ) -> Result<Option<bool>, Halt> {
+        stepper.sets.spend(array.weight())?;
+        let most = self.within(network, &mut stepper.sets, *set)?.most();
+        array.keep_outermost(most as usize);
+        if most > 0 && byte == b'[' && array.awaits_value() {
+            *set = self.step_into(network, stepper, *set, array)?;
+            return Ok(None);
+        }
+        let read = array.read(byte);
+        let mut repeats = read.repeats;
+        if let Some(key) = read.item {
+            match self.values.has(array.seen, &key) {
+                true => repeats = Some(0),
+                false => {
+                    let seen = self.values.add(array.seen, &key);
+                    array.add(key, seen);
+                }
+            }
+        }
+        if let Some(level) = repeats {
+            // Stacks that have no frame of that array go on.
+            let kept = (0, level as u32);
+            *set = self.part(network, &mut stepper.sets, *set, kept)?;
+            array.keep_outermost(level);
+        }
+        Ok(Some(most == 0 || repeats == Some(0) || read.end != End::Within))
     }
 
     /// The reader of a place.

@@ -5,6 +5,8 @@ use super::many_items::{ManyItems, children};
 use super::nested::Nested;
 use super::place::ArrayId;
 use super::reader::End;
+use super::values::Values;
+use crate::grammar::UniqueItems;
 use crate::vocabulary::Trie;
 
 /// One token in so many is looked at by itself, rather than the trie of all.
@@ -22,108 +24,152 @@ impl Arrays {
         row: &mut [i32],
         doubtful: &mut Vec<u32>,
     ) {
-        let (items, values, is_alone) =
-            (self.items(id), self.values(), self.is_alone(id, array.depth()));
-        let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
+        let (items, values) = (self.items(id), self.values());
         let is_few = self.within_of(id).fewest <= array.most_items(values) + 1;
+        let leads_apart = |token: u32| array.clone().leads_apart(bytes_of(token), items, values);
         let count: u32 = row.iter().map(|word| word.count_ones()).sum();
         if count as usize <= 32 * row.len() / FEW_TOKENS {
             let bits = (0..).zip(row.iter()).flat_map(|(place, &word)| {
                 (0..32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| 32 * place + bit)
             });
-            let leads_apart =
-                |token: u32| array.clone().leads_apart(bytes_of(token), items, values);
             doubtful.extend(bits.filter(|&token| is_few || !leads_apart(token)));
             return;
         }
-        let mut doubt = |row: &[i32], node: u32, end: u32| {
-            let tokens = trie.numbers_of(trie.entries_of(node..end));
-            doubtful.extend(tokens.iter().copied().filter(|&token| allows(row, token)));
-        };
+        let is_alone = self.is_alone(id, array.depth());
+        let mut walk = NestedWalk { trie, values, items, is_alone, row, doubtful };
+        for (node, array) in walk.items(array) {
+            walk.number(node, &array);
+        }
+        let listed = listed(array, many).iter().chain(many.opening());
+        let in_doubt = listed.filter(|&&token| walk.allows(token) && !leads_apart(token));
+        let mut in_doubt: Vec<u32> = in_doubt.copied().collect();
+        // With few values left, a comma may ask for one more than there are.
+        let commas = many.commas.iter().filter(|&&token| is_few && walk.allows(token));
+        in_doubt.extend(commas);
+        doubtful.extend(in_doubt);
+        doubtful.sort_unstable();
+        doubtful.dedup();
+    }
+}
+
+/// The tokens that are looked at one by one where an array stands: those that end an item and go on.
+fn listed<'m>(array: &Nested, many: &'m ManyItems) -> &'m [u32] {
+    let is_in_string = !array.is_between() && !array.is_in_number();
+    // Within an item that is apart, a token matters that ends it.
+    let is_deep = array.is_apart() && array.is_within_item() && !array.is_on_level();
+    match (is_in_string, is_deep) {
+        (true, true) => &many.closing_string,
+        (true, false) => &many.behind_string,
+        (false, true) => &many.closing,
+        (false, false) => &many.behind_comma,
+    }
+}
+
+/// A walk over the trie along what was read.
+struct NestedWalk<'a> {
+    trie: &'a Trie,
+    values: &'a Values,
+    items: UniqueItems,
+    /// Whether all stacks are in the array.
+    is_alone: bool,
+    row: &'a mut [i32],
+    doubtful: &'a mut Vec<u32>,
+}
+
+impl NestedWalk<'_> {
+    fn allows(&self, token: u32) -> bool {
+        self.row[token as usize >> 5] >> (token & 31) & 1 != 0
+    }
+
+    /// Leaves the tokens of some nodes to the stacks.
+    fn doubt(&mut self, node: u32, end: u32) {
+        let tokens = self.trie.numbers_of(self.trie.entries_of(node..end));
+        let row = &*self.row;
+        let is_allowed = |&token: &u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
+        self.doubtful.extend(tokens.iter().copied().filter(is_allowed));
+    }
+
+    /// The tokens below a node repeat an item, where the text is in the array.
+    fn repeat(&mut self, node: u32) {
+        let end = self.trie.end(node);
+        if !self.is_alone {
+            return self.doubt(node, end);
+        }
+        for &token in self.trie.numbers_of(self.trie.entries_of(node..end)) {
+            self.row[token as usize >> 5] &= !(1 << (token & 31));
+        }
+    }
+
+    /// Walks along what is read behind a place, and returns the nodes where a number is read that differs from
+    /// others only as a whole.
+    fn items(&mut self, array: &Nested) -> Vec<(u32, Nested)> {
         let mut work = vec![(0, array.clone())];
         let mut numbers = Vec::new();
         while let Some((node, array)) = work.pop() {
-            if items.whole_numbers && array.is_in_number() {
+            if self.items.whole_numbers && array.is_in_number() {
                 numbers.push((node, array));
                 continue;
             }
             let next = array.next_bytes();
-            for (child, byte) in children(trie, node) {
+            for (child, byte) in children(self.trie, node) {
                 if next.is_some_and(|next| next[byte as usize >> 6] >> (byte & 63) & 1 == 0) {
                     continue;
                 }
                 if byte == b'[' && array.awaits_value() {
                     // The stacks say what kind of an array it is.
-                    doubt(row, child, trie.end(child));
-                    continue;
-                }
-                let mut after = array.clone();
-                let step = after.read(byte);
-                match step.item {
-                    Some(key) if step.repeats.is_none() && !values.has(after.seen, &key) => {
-                        continue;
-                    }
-                    None if step.repeats.is_none() && step.end != End::Within => continue,
-                    None if step.repeats.is_none() => {}
-                    _ if is_alone => {
-                        for &token in trie.numbers_of(trie.entries_of(child..trie.end(child))) {
-                            row[token as usize >> 5] &= !(1 << (token & 31));
-                        }
-                        continue;
-                    }
-                    _ => {
-                        doubt(row, child, trie.end(child));
-                        continue;
-                    }
-                }
-                if after.is_apart() && !after.begins_item(values) {
-                    continue;
-                }
-                if !(items.whole_numbers && after.is_in_number() || after.is_free(items, values)) {
-                    doubt(row, child, child + 1);
-                }
-                work.push((child, after));
-            }
-        }
-        // A number that differs from all before may end wherever a digit stands.
-        for (node, array) in numbers {
-            let mut work = vec![(node, Vec::new())];
-            while let Some((node, more)) = work.pop() {
-                let differs = array.differs_as_number(&more);
-                if !differs && node > 0 {
-                    doubt(row, node, node + 1);
-                }
-                for (child, byte) in children(trie, node) {
-                    match byte {
-                        b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' => {
-                            work.push((child, [&*more, &[byte]].concat()));
-                        }
-                        b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}' if !differs => {
-                            doubt(row, child, trie.end(child));
-                        }
-                        _ => {}
-                    }
+                    self.doubt(child, self.trie.end(child));
+                } else if let Some(after) = self.after(child, byte, &array) {
+                    work.push((child, after));
                 }
             }
         }
-        let is_in_string = !array.is_between() && !array.is_in_number();
-        // Within an item that is apart, a token matters that ends it.
-        let is_deep = array.is_apart() && array.is_within_item() && !array.is_on_level();
-        let listed = match (is_in_string, is_deep) {
-            (true, true) => &many.closing_string,
-            (true, false) => &many.behind_string,
-            (false, true) => &many.closing,
-            (false, false) => &many.behind_comma,
-        };
-        let is_doubtful = |&&token: &&u32| {
-            allows(row, token) && !array.clone().leads_apart(bytes_of(token), items, values)
-        };
-        doubtful.extend(listed.iter().chain(many.opening()).filter(is_doubtful));
-        // With few values left, a comma may ask for one more than there are.
-        if is_few {
-            doubtful.extend(many.commas.iter().filter(|&&token| allows(row, token)));
+        numbers
+    }
+
+    /// Where a byte leads, if what follows is to be looked at.
+    fn after(&mut self, child: u32, byte: u8, array: &Nested) -> Option<Nested> {
+        let mut after = array.clone();
+        let step = after.read(byte);
+        match step.item {
+            Some(key) if step.repeats.is_none() && !self.values.has(after.seen, &key) => {
+                return None;
+            }
+            None if step.repeats.is_none() && step.end != End::Within => return None,
+            None if step.repeats.is_none() => {}
+            _ => {
+                self.repeat(child);
+                return None;
+            }
         }
-        doubtful.sort_unstable();
-        doubtful.dedup();
+        if after.is_apart() && !after.begins_item(self.values) {
+            return None;
+        }
+        let is_number = self.items.whole_numbers && after.is_in_number();
+        if !is_number && !after.is_free(self.items, self.values) {
+            self.doubt(child, child + 1);
+        }
+        Some(after)
+    }
+
+    /// A number that differs from all before may end wherever a digit stands.
+    fn number(&mut self, node: u32, array: &Nested) {
+        let mut work = vec![(node, Vec::new())];
+        while let Some((node, more)) = work.pop() {
+            let differs = array.differs_as_number(&more);
+            if !differs && node > 0 {
+                self.doubt(node, node + 1);
+            }
+            for (child, byte) in children(self.trie, node) {
+                match byte {
+                    b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' => {
+                        work.push((child, [&*more, &[byte]].concat()));
+                    }
+                    b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}' if !differs => {
+                        self.doubt(child, self.trie.end(child));
+                    }
+                    _ => {}
+                }
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@
 //! stacks can tell is left to whoever has them: the tokens in doubt.
 
 use super::arrays::Arrays;
-use super::many_items::{ManyItems, children, ends_in_zero};
+use super::many_items::{Ends, ManyItems, children, ends_in_zero};
 use super::numbers::{self, NUMBER};
 use super::place::ArrayId;
 use super::reader::{End, Escape, Phase, Reader, STRING};
@@ -124,52 +124,14 @@ impl Arrays {
         if may_be_zero && values.has(seen, &numbers::key(b"0")) {
             return false;
         }
-        let mut forbid = |nodes: &[u32]| {
-            for &node in nodes {
-                for &token in trie.numbers_of(trie.entries_of(node..trie.end(node))) {
-                    row[token as usize >> 5] &= !(1 << (token & 31));
-                }
-            }
-        };
         if values.count(seen) > 0 {
             let beginning = match (is_in_string, reader.like) {
                 (true, like) => like.map(|like| values.beginning(like)),
                 (false, _) => Some(&[STRING][..]),
             };
-            if let Some(beginning) = beginning.filter(|_| !ends.strings.is_empty()) {
-                // Either what was read is looked for among the ends, or these among what was read.
-                let few = SOME_VALUES + ends.strings.len();
-                let mut left = few;
-                for key in values.beginning_with(beginning) {
-                    let more = &key[beginning.len()..];
-                    if more.len() <= ends.longest
-                        && let Some(nodes) = ends.strings.get(more)
-                        && values.has(seen, key)
-                    {
-                        forbid(nodes);
-                    }
-                    left -= 1;
-                    if left == 0 {
-                        break;
-                    }
-                }
-                for (more, nodes) in ends.strings.iter().filter(|_| left == 0) {
-                    if values.has(seen, &[beginning, more].concat()) {
-                        forbid(nodes);
-                    }
-                }
-            }
-            for (text, node) in &ends.numbers {
-                let text = [&number[1..], text].concat();
-                if text.last().is_some_and(u8::is_ascii_digit)
-                    && values.has(seen, &numbers::key(&text))
-                {
-                    forbid(&[*node]);
-                }
-            }
-            for (letter, node) in &ends.literals {
-                if values.has(seen, &[*letter]) {
-                    forbid(&[*node]);
+            for node in ends_read(ends, (values, seen), beginning, &number[1..]) {
+                for &token in trie.numbers_of(trie.entries_of(node..trie.end(node))) {
+                    row[token as usize >> 5] &= !(1 << (token & 31));
                 }
             }
         }
@@ -185,6 +147,48 @@ impl Arrays {
         }
         true
     }
+}
+
+/// The nodes of the ends behind which an item is one that was read: a string goes on from a beginning, if one that
+/// was read has it, and a number from its text.
+fn ends_read(
+    ends: &Ends,
+    (values, seen): (&Values, SeenId),
+    beginning: Option<&[u8]>,
+    number: &[u8],
+) -> Vec<u32> {
+    let mut nodes = Vec::new();
+    if let Some(beginning) = beginning.filter(|_| !ends.strings.is_empty()) {
+        // Either what was read is looked for among the ends, or these among what was read.
+        let mut left = SOME_VALUES + ends.strings.len();
+        for key in values.beginning_with(beginning) {
+            let more = &key[beginning.len()..];
+            if more.len() <= ends.longest
+                && let Some(read) = ends.strings.get(more)
+                && values.has(seen, key)
+            {
+                nodes.extend_from_slice(read);
+            }
+            left -= 1;
+            if left == 0 {
+                break;
+            }
+        }
+        for (more, read) in ends.strings.iter().filter(|_| left == 0) {
+            if values.has(seen, &[beginning, more].concat()) {
+                nodes.extend_from_slice(read);
+            }
+        }
+    }
+    for (text, node) in &ends.numbers {
+        let text = [number, text].concat();
+        if text.last().is_some_and(u8::is_ascii_digit) && values.has(seen, &numbers::key(&text)) {
+            nodes.push(*node);
+        }
+    }
+    let literals = ends.literals.iter().filter(|(letter, _)| values.has(seen, &[*letter]));
+    nodes.extend(literals.map(|(_, node)| *node));
+    nodes
 }
 
 /// What some bytes do with items.

@@ -71,6 +71,32 @@ fn restored_sets<'s>(network: &Network, state: &'s [u32]) -> Option<(Vec<u32>, &
     list.is_empty().then_some((numbers, rest))
 }
 
+/// The entries of a set of a saved state, which has two numbers for each: a top and the place of a set before it;
+/// `None` where they are none of this network.
+fn restored_entries(
+    network: &Network,
+    listed: &[u32],
+    numbers: &[u32],
+    places: &[SetId],
+) -> Option<Vec<Entry>> {
+    let entries = listed.chunks_exact(2).map(|pair| {
+        let top = match pair[0] {
+            BOTTOM => BOTTOM,
+            place if place >= LABEL => *numbers.get((place - LABEL) as usize)?,
+            // A set of members has no number that lasts.
+            top if network.is_state(top) && network.as_set(top).is_some() => return None,
+            top => top,
+        };
+        match (top, places.get(pair[1] as usize)) {
+            (BOTTOM, _) => Some((top, NONE)),
+            // An end stands on no stack.
+            (_, Some(&set)) if network.is_state(top) && network.stays(top) => Some((top, set)),
+            _ => None,
+        }
+    });
+    entries.collect()
+}
+
 impl Matcher {
     /// The state as numbers that are equal exactly when the states are: the stack sets, each
     /// after those beneath its tops, and whether a stop token was read.
@@ -281,30 +307,10 @@ impl Matcher {
                 let size = (count as usize).checked_mul(2).filter(|&n| n <= after.len() && n > 0);
                 let (listed, after) = after.split_at(size.ok_or_else(refused)?);
                 rest = after;
-                let mut entries: Vec<Entry> = Vec::with_capacity(count as usize);
-                for pair in listed.chunks_exact(2) {
-                    let top = match pair[0] {
-                        BOTTOM => BOTTOM,
-                        place if place >= LABEL => {
-                            *numbers.get((place - LABEL) as usize).ok_or_else(refused)?
-                        }
-                        // A set of members has no number that lasts.
-                        top if network.is_state(top) && network.as_set(top).is_some() => {
-                            return Err(refused());
-                        }
-                        top => top,
-                    };
-                    let beneath = match (top, places.get(pair[1] as usize)) {
-                        (BOTTOM, _) => NONE,
-                        // An end stands on no stack.
-                        (top, Some(&set)) if network.is_state(top) && network.stays(top) => set,
-                        _ => return Err(refused()),
-                    };
-                    if network.is_state(top) {
-                        bytes = bytes.max(network.passes_done(top));
-                    }
-                    entries.push((top, beneath));
-                }
+                let entries = restored_entries(network, listed, &numbers, &places);
+                let mut entries = entries.ok_or_else(refused)?;
+                let tops = entries.iter().filter(|entry| network.is_state(entry.0));
+                bytes = tops.fold(bytes, |bytes, entry| bytes.max(network.passes_done(entry.0)));
                 // Sets of members come in another order here, and those that are one had two numbers.
                 let is_sorted = |entries: &[Entry]| entries.windows(2).all(|e| e[0].0 < e[1].0);
                 if numbers.is_empty() && !is_sorted(&entries) {
