@@ -44,7 +44,7 @@ export PYO3_PYTHON := $(PY)
 # Tests start hundreds of processes: each would compile all modules that it imports.
 unexport PYTHONDONTWRITEBYTECODE
 # What tests need beside the package.
-EXTRAS := demo lab lark tiktoken tokenizers transformers
+EXTRAS := cli demo lark tiktoken tokenizers transformers
 
 CARGO_FILES := Cargo.toml Cargo.lock
 RUST_FILES := $(CARGO_FILES) $(shell find rust -name '*.rs' -o -name Cargo.toml)

@@ -14,13 +14,13 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
 
     Args:
         module: dotted name of the module.
-        extra: extra of the ``tokfold`` distribution.
+        extra: extra of the ``tokfold`` distribution; ``lab`` is a distribution of its own.
         purpose: what the caller needs it for, to complete "... needs".
     """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
-        if error.name is None or error.name.split(".")[0] != module.split(".")[0]:
+        if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # installed, but broken inside: the true cause must stay visible
         raise MissingExtraError(
             f"{purpose} needs the package {error.name!r}, which is not installed: "
@@ -40,9 +40,12 @@ def how_to_install(extra: str, options: str = "") -> str:
         origin = metadata.distribution("tokfold").read_text("direct_url.json")
     except metadata.PackageNotFoundError:
         origin = "a checkout on the path"
+    published, folder = f'"tokfold[{extra}]"', f'".[{extra}]"'
+    if extra == "lab":
+        published, folder = "tokfold-laboratory", "./laboratory"
     if origin is None:
-        return f'pip install {options}"tokfold[{extra}]"'
-    return f'pip install {options}".[{extra}]" in a checkout of tokfold'
+        return f"pip install {options}{published}"
+    return f"pip install {options}{folder} in a checkout of tokfold"
 
 
 def installed_version(distribution: str) -> str:

@@ -37,7 +37,7 @@ from tokfold._loaders.resolve import checked_special, detected_stop_ids, final_s
 from tokfold._names import Named, missing, with_our_options
 from tokfold.errors import ArgumentTypeError, VocabularyError
 
-__all__ = ["Vocabulary", "check_vocabulary"]
+__all__ = ["Vocabulary", "byte_vocabulary", "check_vocabulary"]
 
 _T = TypeVar("_T")
 
@@ -486,6 +486,11 @@ def _names_a_model(path: str) -> bool:
 def _core_of(vocabulary: Vocabulary) -> _core.Vocabulary:
     stop, special = list(vocabulary._stop), list(vocabulary._special)
     return _core.Vocabulary(vocabulary._blob, vocabulary._offsets, stop, special)
+
+
+def byte_vocabulary() -> Vocabulary:
+    """For who has no tokenizer: the 256 bytes as tokens 0 to 255, and token 256 to end the text."""
+    return Vocabulary([*(bytes([b]) for b in range(256)), b"</s>"], [256], name="bytes")
 
 
 def check_vocabulary(vocabulary: Vocabulary) -> None:

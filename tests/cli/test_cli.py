@@ -63,9 +63,10 @@ def test_help_of_all():
     assert text == help_text()
     assert "tokfold demo" in text
     assert max(map(len, text.splitlines())) <= 80
-    for name, summary in {**COMMANDS, **LABORATORY}.items():
-        function = getattr(importlib.import_module(f"tokfold.cli.{name}"), name)
-        assert function.__doc__.splitlines()[0] == summary
+    for folder, commands in (("cli", COMMANDS), ("laboratory.commands", LABORATORY)):
+        for name, summary in commands.items():
+            function = getattr(importlib.import_module(f"tokfold.{folder}.{name}"), name)
+            assert function.__doc__.splitlines()[0] == summary
     for arguments in ([], ["-h"], ["--help"]):
         done = process(*arguments, code=WITHOUT + "from tokfold.cli import main; main()")
         assert done.returncode == 0, done.stderr
@@ -81,12 +82,24 @@ def test_a_command_imports_no_other():
         "import sys; from tokfold.cli.app import app\n"
         "try: app(['check', '--help'])\n"
         "except SystemExit: pass\n"
-        "print(sorted(m for m in sys.modules if m.startswith('tokfold.cli.')), file=sys.stderr)"
+        "print(sorted(m for m in sys.modules if m.startswith('tokfold.')), file=sys.stderr)"
     )
     loaded = process(code=code).stderr.decode()
     assert "tokfold.cli.check" in loaded
-    for name in {*COMMANDS, *LABORATORY} - {"check"}:
+    assert "tokfold.laboratory" not in loaded
+    for name in {*COMMANDS} - {"check"}:
         assert f"'tokfold.cli.{name}'" not in loaded
+
+
+def test_a_command_of_the_laboratory_says_how_to_install_it():
+    missing = "import sys; sys.modules['tokfold.laboratory'] = None\n"
+    for name in LABORATORY:
+        done = process(name, "--help", code=missing + "from tokfold.cli import main; main()")
+        assert done.returncode == 2
+        said = done.stderr.decode()
+        assert f"tokfold {name} needs the package 'tokfold.laboratory'" in said
+        assert "pip install ./laboratory in a checkout of tokfold" in " ".join(said.split())
+        assert "Traceback" not in said
 
 
 def test_help_teaches():

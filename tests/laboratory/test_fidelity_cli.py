@@ -9,7 +9,7 @@ import pytest
 import typer
 import typer.testing
 from tokfold.cli.app import _Group
-from tokfold.cli.fidelity import fidelity
+from tokfold.laboratory.commands.fidelity import fidelity
 from tokfold.laboratory.fidelity import ExactSurvival, MarkovModel, byte_vocabulary
 
 TEXTS = b"[1,2]\n[]\n[3]\n[1,[2]]\n{}\n[\n"

@@ -12,7 +12,7 @@ pytest.importorskip("rich")
 
 import typer.testing as typer_testing  # noqa: E402
 from tokfold.cli import app as application  # noqa: E402
-from tokfold.cli.cost import cost  # noqa: E402
+from tokfold.laboratory.commands.cost import cost  # noqa: E402
 
 GRAMMARS = Path(__file__).parents[2] / "grammars"
 

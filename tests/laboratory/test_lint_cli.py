@@ -10,7 +10,7 @@ import typer
 import typer.testing as typer_testing
 from tokfold import Grammar
 from tokfold.cli.app import _Group
-from tokfold.cli.lint import lint
+from tokfold.laboratory.commands.lint import lint
 from tokfold.laboratory.lint import lint as lint_grammar
 
 ROOT = Path(__file__).parents[2]

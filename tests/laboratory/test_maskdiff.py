@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies.engine import plain_matcher, settings_of_matchers
 from strategies.profiles import CASES, examples
-from tokfold.cli.maskdiff import maskdiff
-from tokfold.cli.profile import profile
+from tokfold.laboratory.commands.maskdiff import maskdiff
+from tokfold.laboratory.commands.profile import profile
 from tokfold.laboratory.instruments import (
     EngineRefusedError,
     EngineStoppedError,

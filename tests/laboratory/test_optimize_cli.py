@@ -9,7 +9,7 @@ import typer
 import typer.testing
 from tokfold import Grammar
 from tokfold.cli.app import _Group
-from tokfold.cli.optimize import optimize
+from tokfold.laboratory.commands.optimize import optimize
 from tokfold.laboratory.equivalence import compare
 
 TEXT = 'root ::= e\ne ::= e "+" e | e "*" e | "(" e ")" | n\nn ::= [0-9]+\n'

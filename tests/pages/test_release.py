@@ -27,7 +27,7 @@ def test_the_oldest_glibc_is_that_of_the_workflow() -> None:
 
 def test_as_many_files_as_are_built_are_published() -> None:
     targets = re.findall(r"\{ runner: [\w.-]+, target: ", WORKFLOW)
-    assert f'test "$(ls dist | wc -l)" = {len(targets) + 1} ' in WORKFLOW
+    assert f'test "$(ls dist | wc -l)" = {len(targets) + 2} ' in WORKFLOW
 
 
 def test_the_oldest_python_is_that_of_the_metadata() -> None:
@@ -47,18 +47,21 @@ def test_messages_name_extras_that_exist() -> None:
         text = path.read_text(encoding="utf-8")
         named |= set(re.findall(r'\brequire\(\s*[\w".]+,\s*"([\w-]+)",', text))
     assert len(named) > 5
-    assert named <= extras
+    assert named <= {*extras, "lab"}  # that one is tokfold-laboratory
 
 
 @pytest.mark.parametrize(
     ("origin", "said"),
     [
-        (None, 'pip install "tokfold[cli]"'),
-        (json.dumps({"url": "file:///checkout", "dir_info": {}}), 'pip install ".[cli]" in a'),
+        (None, {"cli": 'pip install "tokfold[cli]"', "lab": "pip install tokfold-laboratory"}),
+        (
+            json.dumps({"url": "file:///checkout", "dir_info": {}}),
+            {"cli": 'pip install ".[cli]" in a', "lab": "pip install ./laboratory in a"},
+        ),
     ],
 )
 def test_an_extra_is_named_as_tokfold_was_installed(
-    origin: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+    origin: str | None, said: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Installed:
         def read_text(self, name: str) -> str | None:
@@ -66,4 +69,18 @@ def test_an_extra_is_named_as_tokfold_was_installed(
             return origin
 
     monkeypatch.setattr(metadata, "distribution", lambda name: Installed())
-    assert how_to_install("cli").startswith(said)
+    for extra, command in said.items():
+        assert how_to_install(extra).startswith(command)
+
+
+def test_both_distributions_have_one_version_and_the_same_needs() -> None:
+    with open(ROOT / "laboratory" / "pyproject.toml", "rb") as file:
+        laboratory = tomllib.load(file)["project"]
+    with open(ROOT / "Cargo.toml", "rb") as file:
+        version = tomllib.load(file)["workspace"]["package"]["version"]
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        tests = tomllib.load(file)["dependency-groups"]["test"]
+    assert laboratory["version"] == version
+    needs = laboratory["dependencies"]
+    assert needs[0] == f"tokfold[cli,xgrammar]=={version}"
+    assert {*needs[1:]} <= {*tests}

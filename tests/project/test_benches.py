@@ -318,7 +318,7 @@ class TestHard:
         message = run("bench_hard.py", *options, "--engines", "llguidance", code=1, PYTHONPATH=path)
         assert message == (
             "error: --engines llguidance needs the package 'llguidance', which is not installed: "
-            'pip install ".[lab]" in a checkout of tokfold\n'
+            "pip install ./laboratory in a checkout of tokfold\n"
         )
 
 

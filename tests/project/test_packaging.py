@@ -26,6 +26,8 @@ FOLDER = Path(os.environ.get("TOKFOLD_WHEEL_DIR", ROOT / "dist"))
 WHEELS = sorted(FOLDER.glob("tokfold-*.whl"))
 MAX_BYTES = 6_000_000 if FOLDER.name == "suite-dist" else 5_000_000
 """One compiled for the tests has the core's assertions, and no link-time optimization."""
+LABORATORY = "tokfold/laboratory/"
+"""A distribution of its own."""
 HEAVY = ("torch", "xgrammar", "transformers", "tokenizers", "tiktoken", "typer", "rich")
 
 pytestmark = pytest.mark.skipif(
@@ -104,6 +106,14 @@ print(json.dumps({"taken": taken, "modules": sorted(n for n in sys.modules if ".
 """
 
 
+COMPARE = """
+from tokfold import Grammar
+from tokfold.laboratory.equivalence import compare
+one, other = Grammar.from_regex("a|ab"), Grammar.from_regex("ab?")
+print(compare(one, other).kind)
+"""
+
+
 @pytest.fixture(scope="module")
 def wheel() -> Path:
     assert len(WHEELS) == 1, f"one wheel is expected in {FOLDER}, not {WHEELS}"
@@ -162,8 +172,13 @@ class TestFile:
 
     def test_it_holds_every_module(self, names: list[str]) -> None:
         package = ROOT / "python"
-        modules = (path.relative_to(package).as_posix() for path in package.rglob("*.py"))
-        assert [module for module in modules if module not in names] == []
+        modules = [path.relative_to(package).as_posix() for path in package.rglob("*.py")]
+        apart = {name for name in modules if name.startswith(LABORATORY)}
+        assert len(apart) > 80
+        assert [name for name in modules if name not in {*names, *apart}] == []
+
+    def test_it_holds_no_laboratory(self, names: list[str]) -> None:
+        assert [name for name in names if name.startswith(LABORATORY)] == []
 
     def test_it_holds_one_core_and_the_licence(self, names: list[str]) -> None:
         assert len([name for name in names if re.search(r"\.(so|pyd)$", name)]) == 1
@@ -211,6 +226,25 @@ class TestInstalled:
         assert result.returncode == 2
         assert 'pip install ".[cli]" in a checkout of tokfold' in result.stderr
         assert "Traceback" not in result.stderr
+
+    def test_the_laboratory_comes_beside_it(self, environment: Path, tmp_path: Path) -> None:
+        missing = call(environment, "python", "-c", "import tokfold.laboratory", cwd=tmp_path)
+        assert "No module named 'tokfold.laboratory'" in missing.stderr
+        build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps"]
+        build += ["--wheel-dir", str(tmp_path), str(ROOT / "laboratory")]
+        processes.run(build, check=True, text=False)
+        (laboratory,) = tmp_path.glob("tokfold_laboratory-*.whl")
+        with zipfile.ZipFile(laboratory) as archive:
+            held = [name for name in archive.namelist() if not name.startswith(LABORATORY)]
+        assert [name for name in held if ".dist-info/" not in name] == []
+        python = str(environment / "python")
+        install = [python, "-m", "pip", "install", "--quiet", "--no-deps", str(laboratory)]
+        processes.run(install, check=True, text=False)
+        result = call(environment, "python", "-c", COMPARE, cwd=tmp_path)
+        assert (result.returncode, result.stdout.strip()) == (0, "proved"), result.stderr
+        remove = [python, "-m", "pip", "uninstall", "--quiet", "--yes", "tokfold-laboratory"]
+        processes.run(remove, check=True, text=False)
+        assert call(environment, "python", "-c", FOLD, cwd=tmp_path).returncode == 0
 
     @pytest.mark.parametrize(
         ("code", "extra"),

@@ -94,6 +94,8 @@ AREAS = (
     # The package.
     Area("python/tokfold/chart_gpu/", ("tests/chart_gpu",)),
     Area("python/tokfold/cli/", ("tests/cli", "tests/laboratory/test_*cli.py")),
+    Area("python/tokfold/laboratory/commands/", ("tests/cli", "tests/laboratory/test_*cli.py")),
+    Area("laboratory/", ("tests/project/test_packaging.py", "tests/pages/test_release.py")),
     Area("python/tokfold/laboratory/fidelity/", ("tests/laboratory/test_fidelity*.py",)),
     Area("python/tokfold/laboratory/forest/", ("tests/laboratory/test_forest*.py",)),
     Area("python/tokfold/laboratory/lint/", ("tests/laboratory/test_lint*.py",)),

@@ -3,11 +3,12 @@
 Needs the extra ``cli``, but for ``--help``. This module and :mod:`commands` import nothing of it,
 so that :func:`main` can say what is missing; everything else here may.
 
-A command is the module of its name. Those of several modules: ``demo`` (``demo_run``,
-``real_demo``), ``explain`` and ``check`` (``diagnosis``), ``fidelity`` (``fidelity_models``,
-``fidelity_report``), ``replay`` (``replay_cases``), ``classes`` and ``inspect`` (``summary``). They
-share ``app`` (errors), ``commands`` (names and first lines of help), ``options`` and
-``schema_options``, ``inputs`` (grammars, tokenizers, texts), ``console`` and ``render``.
+A command is the module of its name; those of the laboratory are in
+:mod:`tokfold.laboratory.commands`, where that is installed. Of several modules are ``demo``
+(``demo_run``, ``real_demo``), ``explain`` and ``check`` (``diagnosis``), ``replay``
+(``replay_cases``), ``classes`` and ``inspect`` (``summary``). All share ``app`` (errors),
+``commands`` (names and first lines of help), ``options`` and ``schema_options``, ``inputs``
+(grammars, tokenizers, texts), ``console`` and ``render``.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ import typer
 from typer.core import TyperGroup
 
 import tokfold
+from tokfold._extras import require
 from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.console import report_error
 from tokfold.errors import TokfoldError
@@ -44,7 +45,11 @@ class _Commands(_Group):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in self.list_commands(ctx):
             return None
-        function = getattr(importlib.import_module(f"tokfold.cli.{cmd_name}"), cmd_name)
+        folder = "tokfold.cli"
+        if cmd_name in LABORATORY:
+            folder = "tokfold.laboratory.commands"
+            require("tokfold.laboratory", "lab", f"tokfold {cmd_name}")
+        function = getattr(importlib.import_module(f"{folder}.{cmd_name}"), cmd_name)
         alone = typer.Typer(
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
         )

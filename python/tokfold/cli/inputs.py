@@ -254,7 +254,7 @@ def read_tokenizer(name: str) -> Vocabulary:
 
 def read_tokenizer_or_bytes(name: str | None) -> Vocabulary:
     """The vocabulary of a tokenizer; without one, a token for each byte."""
-    from tokfold.laboratory.vocabularies import byte_vocabulary
+    from tokfold.vocabulary import byte_vocabulary
 
     return byte_vocabulary() if name is None else read_tokenizer(name)
 

@@ -53,7 +53,7 @@ from tokfold.laboratory.fidelity.unambiguity import (
     Unambiguity,
     require_unambiguous,
 )
-from tokfold.laboratory.vocabularies import byte_vocabulary
+from tokfold.vocabulary import byte_vocabulary
 
 __all__ = [
     "AmbiguousGrammarError",

@@ -24,7 +24,7 @@ from tokfold.laboratory.instruments.llguidance import LlguidanceEngine
 from tokfold.laboratory.instruments.own import OwnEngine
 from tokfold.laboratory.instruments.profile import ENGINES, make_engine, profile, profile_engine
 from tokfold.laboratory.instruments.xgrammar import XgrammarEngine
-from tokfold.laboratory.vocabularies import byte_vocabulary
+from tokfold.vocabulary import byte_vocabulary
 
 __all__ = [
     "ENGINES",

@@ -26,10 +26,9 @@ from tokfold.laboratory.instruments.base import (
     bits_of,
 )
 from tokfold.laboratory.instruments.profile import EngineFactory, check_text, make_engine
-from tokfold.laboratory.vocabularies import byte_vocabulary
 from tokfold.matcher import Matcher
 from tokfold.options import CompileOptions
-from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, byte_vocabulary
 
 __all__ = ["MaskDiff", "MaskDifference", "TokenVerdict", "mask_diff"]
 

@@ -11,8 +11,6 @@ import typer
 from tokfold import CompileOptions
 from tokfold import compile as compile_grammar
 from tokfold.cli.console import print_json, steps
-from tokfold.cli.fidelity_models import SMOOTHING, counted, of_transformers
-from tokfold.cli.fidelity_report import document, exact_document, finite, show_document
 from tokfold.cli.inputs import (
     STDIN,
     chosen_kind,
@@ -32,6 +30,13 @@ from tokfold.cli.options import (
     check_picture,
 )
 from tokfold.errors import TokfoldError
+from tokfold.laboratory.commands.fidelity_models import SMOOTHING, counted, of_transformers
+from tokfold.laboratory.commands.fidelity_report import (
+    document,
+    exact_document,
+    finite,
+    show_document,
+)
 
 if TYPE_CHECKING:
     from tokfold.laboratory.fidelity import Sample
