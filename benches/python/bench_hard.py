@@ -120,7 +120,7 @@ def main() -> None:
         if importlib.util.find_spec(peer) is None:
             sys.exit(
                 f"error: --engines {peer} needs the package {peer!r}, which is not installed: "
-                f'pip install ".[{PEERS[peer]}]" in a checkout of tokfold'
+                f"pip install {PEERS[peer]} in a checkout of tokfold"
             )
     try:
         vocabulary = read_tokenizer(options.tokenizer)

@@ -30,8 +30,8 @@ OURS = {"stack": "stack", "chart": "chart", "auto": "auto", FOLDED: "auto"}
 """Names of our configurations, and what each is as ``engine`` of ``tokfold.compile``."""
 TOGETHER = "all of ours"
 """The job of :func:`compare`."""
-PEERS = {"xgrammar": "xgrammar", "llguidance": "lab"}
-"""Names of the peers' packages, and the extras that bring them."""
+PEERS = {"xgrammar": '".[xgrammar]"', "llguidance": "./laboratory"}
+"""Names of the peers' packages, and what brings them, in a checkout."""
 LONG = 500
 """Tokens of a text over which the memory of one matcher is looked at."""
 READINGS = 4
