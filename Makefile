@@ -123,7 +123,7 @@ lint-rust: $(HAS_VENV)
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 
 test-rust: $(HAS_VENV) $(BEFORE_TEST_RUST)
-	$(CARGO) test --locked -q --profile $(PROFILE) -p tokfold-core -p tokfold-fuzz --lib --tests
+	$(CARGO) test --locked -q --profile $(PROFILE) -p tokfold-core -p tokfold-mask-store -p tokfold-fuzz --lib --tests
 	$(CARGO) test --locked -q --profile $(PROFILE) -p tokfold-core --doc
 
 fuzz:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -261,23 +262,75 @@ def test_auto_that_reads_on_a_chart_ends_in_time_as_stacks_do() -> None:
     ambiguous = tokfold.Grammar.from_ebnf('root ::= e "."\ne ::= e e | "a" | "aa" | ""')
     grammar = tokfold.Grammar.from_ebnf('root ::= e "."\ne ::= ("a" | "aa" | "(" e ")")*')
     for each in (grammar, ambiguous):
-        on_stack, auto = (compiled_of(each, engine=engine) for engine in ("stack", "auto"))
+        on_stack, *others = (compiled_of(each, engine=name) for name in ("stack", "auto", "chart"))
         for budget in range(2, 9):
             one = tokfold.Matcher(on_stack, max_tokens=budget)
-            two = tokfold.Matcher(auto, max_tokens=budget)
+            rest = [tokfold.Matcher(other, max_tokens=budget) for other in others]
             random = Random(budget)
             while not one.is_terminated:
                 allowed = allowed_of(one)
-                assert allowed_of(two) == allowed
+                for other in rest:
+                    assert allowed_of(other) == allowed
+                    assert (other.tokens_left, other.shortest()) == (
+                        one.tokens_left,
+                        one.shortest(),
+                    )
+                    assert other.closing_tokens() == one.closing_tokens()
+                    assert other.fork().closing_bytes() == one.closing_bytes()
                 token = VOCABULARY.token_bytes.index(random.choice(allowed))
-                assert one.accept_token(token)
-                assert two.accept_token(token)
-            assert two.is_terminated
+                refused = [
+                    token
+                    for token, text in enumerate(VOCABULARY.token_bytes)
+                    if text not in allowed
+                ]
+                for matcher in (one, *rest):
+                    assert not any(matcher.accept_token(other) for other in refused)
+                    assert matcher.accept_token(token)
+            assert all(other.is_terminated for other in rest)
 
 
-def test_charts_and_members_in_any_order_refuse_by_name() -> None:
-    with pytest.raises(tokfold.UnsupportedGrammarError, match="max_tokens"):
-        tokfold.Matcher(compiled_of(engine="chart"), max_tokens=9)
+def outcome(ask: Callable[[], object]) -> object:
+    """What a call returns, or the error that it raises."""
+    try:
+        return ask()
+    except tokfold.TokfoldError as error:
+        return type(error), str(error)
+
+
+def draft(matcher: tokfold.Matcher, tokens: list[int]) -> object:
+    rows = tokfold.allocate_bitmask(len(tokens) + 1, len(VOCABULARY))
+    return matcher.fill_bitmask_draft(tokens, rows).tolist(), rows.tolist()
+
+
+def test_a_chart_keeps_to_a_budget_in_bytes_drafts_and_after_a_rollback() -> None:
+    ambiguous = tokfold.Grammar.from_ebnf('root ::= e "."\ne ::= e e | "[" e "]" | "a" | ""')
+    on_stack, on_chart = (compiled_of(ambiguous, engine=name) for name in ("stack", "chart"))
+    matchers = [tokfold.Matcher(compiled, max_tokens=7) for compiled in (on_stack, on_chart)]
+    random = Random(5)
+    taken = []
+    for _ in range(200):
+        text = bytes(random.choices(b"[[]a.", k=random.randrange(1, 5)))
+        tokens = random.choices([91, 93, 97, 46], k=4)
+        count = random.randrange(matchers[0].num_steps + 1)
+        if matchers[0].num_steps < 8 and random.random() < 0.8:
+            count = 0
+        for ask in (
+            lambda matcher, text=text: matcher.accept_bytes(text),
+            lambda matcher, tokens=tokens: draft(matcher, tokens),
+            lambda matcher: allowed_of(matcher, tokens_left=4),
+            lambda matcher, tokens=tokens: matcher.accept_token(tokens[0]),
+            lambda matcher, count=count: matcher.rollback(count),
+            lambda matcher: (matcher.num_steps, matcher.tokens_left, matcher.shortest()),
+        ):
+            one, two = (outcome(lambda m=m, ask=ask: ask(m)) for m in matchers)
+            assert one == two
+            taken.append(one)
+    assert sum(one is False for one in taken) > 100
+    assert sum(one is True for one in taken) > 100
+    assert any(isinstance(one, tuple) and one[0] is tokfold.TokenBudgetError for one in taken)
+
+
+def test_members_in_any_order_refuse_by_name() -> None:
     names = [f"name{i}" for i in range(20)]
     schema = {"properties": {name: {"type": "integer"} for name in names}, "required": names}
     any_order = tokfold.Grammar.from_json_schema(schema, key_order="any")

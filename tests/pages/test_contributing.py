@@ -15,6 +15,7 @@ from tokfold.cli.commands import COMMANDS, LABORATORY
 
 ROOT = Path(__file__).resolve().parents[2]
 CORE = ROOT / "rust" / "core" / "src"
+STORE = ROOT / "rust" / "mask_store" / "src"
 MOST_LINES = 400
 """Of a design page."""
 PAGE = re.compile(r"docs/design/([\w-]+)\.md(?:, \"([^\"]+)\")?")
@@ -94,10 +95,11 @@ def test_long_and_unlisted_pages_would_be_found(tmp_path: Path) -> None:
 
 
 def test_every_folder_of_the_core_names_its_design_page() -> None:
-    modules = [path for path in sorted(CORE.rglob("mod.rs")) if path.parent.name != "tests"]
+    crates = [*sorted(CORE.rglob("mod.rs")), *sorted(STORE.rglob("mod.rs")), STORE / "lib.rs"]
+    modules = [path for path in crates if path.parent.name != "tests"]
     assert len(modules) > 20
     nameless = [
-        path.parent.relative_to(CORE).as_posix()
+        path.parent.relative_to(CORE if path.is_relative_to(CORE) else STORE).as_posix()
         for path in modules
         if not re.search(rf"Design: {PAGE.pattern}", comment_of(path.read_text(encoding="utf-8")))
     ]
@@ -112,7 +114,7 @@ def test_design_pages_that_code_names_exist() -> None:
     }
     sources = [
         path
-        for folder in ("rust/core", "rust/python", "python", "tests", "benches")
+        for folder in ("rust/core", "rust/mask_store", "rust/python", "python", "tests", "benches")
         for pattern in ("*.rs", "*.py")
         for path in sorted((ROOT / folder).rglob(pattern))
         if path != Path(__file__).resolve()
@@ -142,7 +144,7 @@ NO_MODULES = {"tests", "data", "metaschemas"}
 def maps() -> dict[str, tuple[str, set[str]]]:
     """For each folder of modules: the comment at the head of its map, and its modules."""
     found = {}
-    for source in (CORE, ROOT / "rust" / "python" / "src"):
+    for source in (CORE, STORE, ROOT / "rust" / "python" / "src"):
         for path in source.rglob("*.rs"):
             folder = path.parent if path.name in ("mod.rs", "lib.rs") else path.with_suffix("")
             if folder.is_dir() and not NO_MODULES & {path.stem, *folder.relative_to(source).parts}:

@@ -62,6 +62,9 @@ class TestPlan:
             "Rust tests",
             "Python tests",
         ]
+        steps = check.steps_of(check.plan_of(["rust/mask_store/src/lib.rs"]), "2")
+        commands = [step.command for step in steps if step.name == "Rust tests"]
+        assert commands == [("cargo", "test", "--locked", "-q", "-p", "tokfold-mask-store")]
         assert self.names("python/tokfold/mask_store/__init__.py") == [
             "ruff",
             "format",

@@ -12,7 +12,7 @@ import pytest
 import tokfold
 from support import processes
 from support.imports import PACKAGE, circles, module_graph
-from support.rust_modules import CORE, file_graph, folder_graph
+from support.rust_modules import CORE, PYTHON, STORE, file_graph, folder_graph
 
 
 def test_there_is_no_circle() -> None:
@@ -93,8 +93,10 @@ def test_files_of_a_room_use_each_other_one_way(room: str, file: str, used: set[
     assert graph[file] >= used
 
 
-def test_files_of_a_folder_of_the_core_use_each_other_one_way() -> None:
-    folders = [path for path in CORE.rglob("*") if path.is_dir()]
+def test_files_of_a_folder_of_a_crate_use_each_other_one_way() -> None:
+    crates = (CORE, PYTHON, STORE)
+    within = [path for crate in crates for path in crate.rglob("*") if path.is_dir()]
+    folders = [PYTHON, STORE, *within]
     assert len(folders) > 30
     assert [circle for folder in folders for circle in circles(file_graph(folder))] == []
 

@@ -449,7 +449,7 @@ def test_limits_hold():
     frame = Grammar.from_ebnf('root ::= tags\ntags ::= "-"')._core
     many = _core.Tags([(str(n), [("", core, core)], ["c"]) for n in range(50)])
     with pytest.raises(LimitExceededError, match="max_rules"):
-        frame.check_composed([("tags", many)], tokfold.Limits(max_rules=60))
+        _core.check_composed(frame, [("tags", many)], tokfold.Limits(max_rules=60))
     tag = {"type": "tag", "begin": "<f", "content": content(0), "end": "x" * 300}
     names = [{**tag, "begin": f"<f{n}"} for n in range(known.MANY_TAGS)]
     large = {"type": "triggered_tags", "triggers": ["<f"], "tags": names}

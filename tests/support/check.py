@@ -66,6 +66,10 @@ GRAMMARS = (
 )
 
 
+CRATES = {"rust/core/": "tokfold-core", "rust/mask_store/": "tokfold-mask-store"}
+"""The crates with tests of their own, by their folders; all rest on the first."""
+
+
 @dataclass(frozen=True)
 class Area:
     """A folder or file of the project, and the tests that belong to it."""
@@ -81,12 +85,12 @@ AREAS = (
     Area("rust/core/src/json_schema/", SCHEMAS),
     Area("rust/core/src/regular/", ("tests/json_schema", "tests/grammar/test_macros.py")),
     Area("rust/core/src/lark/", LARK),
-    Area("rust/core/src/mask_store/", MASK_STORES),
     Area("rust/core/src/ending/", ("tests/engine/test_ending*.py",)),
     Area("rust/core/src/chart/", ("tests/engine/test_chart*.py", "tests/chart_gpu")),
     Area("rust/core/src/laboratory/", ("tests/laboratory",)),
     Area("rust/core/src/", ALL),
     Area("rust/core/", ()),  # its own tests and examples
+    Area("rust/mask_store/", MASK_STORES),
     Area("rust/fuzz/", ()),
     Area("rust/python/", ALL),
     Area("Cargo.toml", ALL),
@@ -288,8 +292,10 @@ def steps_of(plan: Plan, workers: str) -> list[Step]:
         cargo = ("cargo", "clippy", "--locked", "--workspace", "--all-targets")
         steps.append(Step("rustfmt", ("cargo", "fmt", "--check"), "`make format` mends it"))
         steps.append(Step("clippy", (*cargo, "--", "-D", "warnings"), "mend what it names"))
-    if plan.touches("rust/core/", "Cargo."):
-        command = ("cargo", "test", "--locked", "-q", "-p", "tokfold-core")
+    crates = crates_of(plan)
+    if crates:
+        packages = [word for crate in crates for word in ("-p", crate)]
+        command = ("cargo", "test", "--locked", "-q", *packages)
         steps.append(Step("Rust tests", command, "`make test-rust` runs them alone"))
     if plan.tests:
         options = (
@@ -302,13 +308,20 @@ def steps_of(plan: Plan, workers: str) -> list[Step]:
     return steps
 
 
+def crates_of(plan: Plan) -> list[str]:
+    """The crates with tests of their own that rest on what changed."""
+    if plan.touches("rust/core/", "Cargo."):
+        return list(CRATES.values())
+    return [crate for folder, crate in CRATES.items() if plan.touches(folder)]
+
+
 def left_of(plan: Plan) -> list[str]:
     """What ``make test`` runs besides."""
     left = []
     if plan.tests != list(ALL):
         left.append("the other Python tests")
-    if not plan.touches("rust/core/", "Cargo."):
-        left.append("the Rust tests")
+    if crates_of(plan) != list(CRATES.values()):
+        left.append("the Rust tests" if not crates_of(plan) else "the other Rust tests")
     left.append("the replay of the fuzz corpus")
     left.append("the wheel")
     return left

@@ -8,6 +8,8 @@ from typing import Final
 from support.imports import Graph
 
 CORE: Final = Path(__file__).parents[2] / "rust" / "core" / "src"
+STORE: Final = Path(__file__).parents[2] / "rust" / "mask_store" / "src"
+PYTHON: Final = Path(__file__).parents[2] / "rust" / "python" / "src"
 
 
 def folder_graph(core: Path = CORE) -> Graph:
@@ -17,8 +19,10 @@ def folder_graph(core: Path = CORE) -> Graph:
 
 def file_graph(folder: Path) -> Graph:
     """What each file of a folder uses of the others there; ``mod.rs``, which has all, stays out."""
-    parts = folder.relative_to(CORE).parts if folder.is_relative_to(CORE) else (folder.name,)
-    inside = rf"(?:{'::'.join(('crate', *parts))}|super)"
+    crate = next(
+        (crate for crate in (CORE, STORE, PYTHON) if folder.is_relative_to(crate)), folder.parent
+    )
+    inside = rf"(?:{'::'.join(('crate', *folder.relative_to(crate).parts))}|super)"
     return _graph(folder, lambda text: _heads(text, inside))
 
 

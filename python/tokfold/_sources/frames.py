@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from tokfold._core import Grammar as CoreGrammar
 from tokfold._core import Interrupt as CoreInterrupt
 from tokfold._core import Tags as CoreTags
+from tokfold._core import check_composed
 from tokfold._sources.record import Converted, Lookahead, Part, Source
 from tokfold._sources.texts import EbnfSource
 from tokfold.limits import Limits
@@ -43,7 +44,7 @@ class FrameSource(Source):
         if not self.parts:
             return Converted(frame, frame=frame)
         pieces = [(name, part._tags or part._core) for name, part in self.parts.items()]
-        frame.check_composed(pieces, None)
+        check_composed(frame, pieces)
         return Converted(frame=frame)
 
     def join(self, frame: CoreGrammar | None, limits: Limits | None) -> CoreGrammar:

@@ -65,7 +65,7 @@ class Operation(Source):
         parts = [(f"part_{number}", leaf._without_lookahead) for number, leaf in leaves]
         text = self.plan.text + "".join(f'{name} ::= "-"\n' for name, _ in parts)
         frame = _core.Grammar(text, "root", limits)
-        frame.check_composed([(name, part) for name, part in parts], limits)
+        _core.check_composed(frame, [(name, part) for name, part in parts], limits)
         return frame.composed(parts)
 
     def over(self, vocabulary: Vocabulary) -> Operation:

@@ -8,8 +8,7 @@
 //!   and a vocabulary to an engine
 //! - masks: `engine` over `stacks` (sets of stacks) or a `chart` (very ambiguous texts), `ending` (texts that end in
 //!   time), `unique` (items that may not repeat), `mask` (bits and logits)
-//! - beside these: `recognizer` (texts without a vocabulary), `mask_store` (Lark's lexer and parser), `laboratory` (do
-//!   two grammars have one language?)
+//! - beside these: `recognizer` (texts without a vocabulary), `laboratory` (do two grammars have one language?)
 //! - below everything: `budget` (what bounds and ends a call), `limits`, `error`, `ids`, `hash`, `graph` (components of
 //!   graphs), `apart` (long lists that another thread frees)
 #![forbid(unsafe_code)]
@@ -32,7 +31,6 @@ pub mod laboratory;
 pub mod lark;
 pub mod limits;
 pub mod mask;
-pub mod mask_store;
 pub mod network;
 pub mod recognizer;
 pub mod regular;

@@ -12,13 +12,13 @@ use std::sync::Arc;
 use tokfold_core::classes::TokenClasses;
 use tokfold_core::engine::{Engine, Matcher, Pool, Representation, StopRule};
 use tokfold_core::grammar::{CallEdge, Callee, Described};
-use tokfold_core::mask_store::decode::{RowLimits, RowTable};
-use tokfold_core::mask_store::{
+use tokfold_core::network::{Network, NetworkOptions};
+use tokfold_core::vocabulary::Vocabulary;
+use tokfold_mask_store::decode::{RowLimits, RowTable};
+use tokfold_mask_store::{
     EndCondition, Joints, LexerLetter, LexerRow, Newline, SavedLexer, Scanners, Store,
     TerminalAutomata, WalkLimits,
 };
-use tokfold_core::network::{Network, NetworkOptions};
-use tokfold_core::vocabulary::Vocabulary;
 
 /// What is the same for all cases.
 struct Known {

@@ -1,10 +1,8 @@
 //! `tokfold._core.Grammar`.
 
 use crate::boundary::{Call, Heavy, Interrupt, OffGil, misuse, raise};
-use crate::tags::Tags;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::budget::Budget;
@@ -43,49 +41,6 @@ pub(crate) fn limits(given: Option<&Bound<'_, PyAny>>) -> PyResult<Limits> {
 
 /// The part of a grammar; `None` where it has no string.
 pub(crate) type MadePart = Option<Arc<NetworkPart>>;
-
-/// What stands in place of a rule.
-#[derive(FromPyObject)]
-pub(crate) enum Piece {
-    Grammar(Py<Grammar>),
-    Tags(Py<Tags>),
-}
-
-impl Piece {
-    pub(crate) fn part(
-        &self,
-        options: (&NetworkOptions, &str),
-        cache: &PartCache,
-        work: &Budget,
-    ) -> Result<MadePart, Error> {
-        match self {
-            Piece::Grammar(grammar) => grammar.get().part(options, cache, work),
-            Piece::Tags(tags) => tags.get().part(options, cache, work),
-        }
-    }
-
-    /// The grammar that a network is made of.
-    pub(crate) fn grammar(&self) -> Cow<'_, grammar::Grammar> {
-        match self {
-            Piece::Grammar(grammar) => Cow::Borrowed(&*grammar.get().inner),
-            Piece::Tags(tags) => Cow::Owned(tags.get().compiled()),
-        }
-    }
-
-    pub(crate) fn clone_ref(&self, py: Python<'_>) -> Self {
-        match self {
-            Piece::Grammar(grammar) => Piece::Grammar(grammar.clone_ref(py)),
-            Piece::Tags(tags) => Piece::Tags(tags.clone_ref(py)),
-        }
-    }
-
-    fn num_rules(&self) -> usize {
-        match self {
-            Piece::Grammar(grammar) => grammar.get().inner.rules().len(),
-            Piece::Tags(tags) => tags.get().num_rules(),
-        }
-    }
-}
 
 /// A part with the options under which it was made.
 #[derive(Default)]
@@ -256,25 +211,6 @@ impl Grammar {
             _ => None,
         };
         py.detach(|| self.inner.macros().into_iter().filter_map(name).collect())
-    }
-
-    /// Checks that the grammar in which some rules are the roots of other grammars is not too large.
-    fn check_composed(
-        &self,
-        py: Python<'_>,
-        parts: Vec<(String, Piece)>,
-        limits: Option<&Bound<'_, PyAny>>,
-    ) -> PyResult<()> {
-        let limits = self::limits(limits)?;
-        self.placed(&parts)?;
-        let sizes = parts.iter().map(|(_, part)| part.num_rules());
-        if self.inner.rules().len() + sizes.sum::<usize>() > limits.max_rules {
-            let message = "the parts have more rules together; use fewer, or raise the limit";
-            let value = limits.max_rules as u64;
-            let error = Error::Limit { limit: "max_rules", value, message: message.into() };
-            return Err(raise(py, &error));
-        }
-        Ok(())
     }
 
     /// The grammar in which some rules are the roots of other grammars, which is not too large.

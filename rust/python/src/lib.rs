@@ -2,8 +2,8 @@
 //! package, which is the only caller.
 //!
 //! - `boundary`: errors, the GIL, cancelling and Ctrl-C, for all calls; `threads`: for batches
-//! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `arena`: rules as plain values; `json_text`:
-//!   values of Python as JSON
+//! - sources: `grammar`, `json_schema`, `lark`, `regular`, `tags`; `pieces`: what stands in place of a rule; `arena`: rules
+//!   as plain values; `json_text`: values of Python as JSON
 //! - `vocabulary`, `classes`, `pool`; `mask`: rows of classes unfolded, and written onto logits; `recognizer`
 //! - `engine`: engines and matchers, with `engine/rows.rs` for the rows of numpy that they write
 //! - `mask_store`: for `tokfold.mask_store`; `equivalence`: for `tokfold.laboratory`
@@ -19,6 +19,7 @@ mod json_text;
 mod lark;
 mod mask;
 mod mask_store;
+mod pieces;
 mod pool;
 mod recognizer;
 mod regular;
@@ -57,6 +58,8 @@ mod _core {
     use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]
     use super::mask_store::{LexerStore, StackParser, StoreEngine, StoreText};
+    #[pymodule_export]
+    use super::pieces::check_composed;
     #[pymodule_export]
     use super::pool::Pool;
     #[pymodule_export]

@@ -10,7 +10,8 @@ pub(crate) use batch::{accept_batch, fill_batch, fill_batch_each, rollback_batch
 pub(crate) use matcher::Matcher;
 
 use crate::boundary::{Call, Heavy, Interrupt, MANY_BYTES, OffGil, detached, misuse};
-use crate::grammar::{Grammar, MadePart, Parts, Piece, from_fields, limits};
+use crate::grammar::{Grammar, MadePart, Parts, from_fields, limits};
+use crate::pieces::Piece;
 use crate::pool::Pool;
 use crate::vocabulary::Vocabulary;
 use numpy::PyReadonlyArray1;

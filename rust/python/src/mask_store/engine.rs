@@ -10,10 +10,10 @@ use pyo3::types::PyDict;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokfold_core::engine::SharedVocabulary;
 use tokfold_core::error::Error;
-use tokfold_core::mask_store::decode::{
+use tokfold_mask_store::decode::{
     Decoder, DecoderParts, Indentation, Layout, Memory, RawRow, RowLimits, RowTable, TokenSource,
 };
-use tokfold_core::mask_store::{LexerLetter, LexerRow, Store};
+use tokfold_mask_store::{LexerLetter, LexerRow, Store};
 
 /// The token sets of rows in one array of numpy, which may lie in a mapped file.
 struct Mapped {

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Arc, Mutex};
-use tokfold_core::mask_store::{
+use tokfold_mask_store::{
     Embedded, EndCondition, Joints, LexerLetter, LexerRow, LexerRows, Newline, NewlineColumn,
     SavedLexer, Scanners, Store, TerminalAutomata, WalkLimits,
 };

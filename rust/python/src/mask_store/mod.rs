@@ -15,7 +15,7 @@ pub(crate) use text::StoreText;
 use crate::boundary::raise;
 use pyo3::prelude::*;
 use tokfold_core::error::Error;
-use tokfold_core::mask_store::parser::TABLE_LOOP;
+use tokfold_mask_store::parser::TABLE_LOOP;
 
 /// As [`raise`]; a table that reduces without end has an exception of its own.
 fn raise_store(py: Python<'_>, error: &Error) -> PyErr {

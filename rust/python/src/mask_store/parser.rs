@@ -5,7 +5,7 @@ use crate::boundary::misuse;
 use pyo3::prelude::*;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokfold_core::error::Error;
-use tokfold_core::mask_store::parser::{
+use tokfold_mask_store::parser::{
     ANY_TOP, NOTHING_READ, ParseTable, Production, StackLanguages, StackLetter, TableParts,
 };
 

@@ -6,7 +6,7 @@ use numpy::{PyArray1, PyArrayMethods};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokfold_core::mask_store::decode::TextMatcher;
+use tokfold_mask_store::decode::TextMatcher;
 
 /// Stack (the start first), lexer state, scanner, parentheses, columns, column.
 type PlaceParts = (Vec<u32>, u32, u32, u32, Vec<u32>, Option<u32>);

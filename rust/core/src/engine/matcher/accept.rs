@@ -21,15 +21,6 @@ pub(super) enum What<'a> {
     Bytes(&'a [u8]),
 }
 
-impl What<'_> {
-    fn token(self) -> Option<u32> {
-        match self {
-            What::Token(id) => Some(id),
-            What::Bytes(_) => None,
-        }
-    }
-}
-
 impl Matcher {
     /// Accepts tokens as long as they are allowed; returns how many.
     ///
@@ -221,7 +212,7 @@ impl Matcher {
         family.release();
         let mut in_time = Ok(true);
         if let Ok(Some(stand)) = advanced {
-            in_time = self.ends_in_time(&mut family, stand, what.token(), interrupt);
+            in_time = self.ends_in_time(&mut family, stand, what, interrupt);
             if in_time == Ok(false) {
                 advanced = Ok(None);
             }

@@ -115,7 +115,7 @@ impl Engine {
     /// # Errors
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
     pub fn prepare_ending(&self, interrupt: &Interrupt) -> Result<(), Error> {
-        let has_stacks = !self.network.is_for_charts() && !self.begins_on_a_chart();
+        let has_stacks = !self.network.is_for_charts();
         let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
         if has_stacks && counts {
             let mut meter = Meter::default();

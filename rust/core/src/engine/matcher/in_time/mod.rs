@@ -28,6 +28,7 @@ use crate::budget::{Interrupt, Meter};
 use crate::ending::{Over, Stacks, UNREACHABLE};
 use crate::engine::history::{Family, Read, Stand};
 use crate::engine::lock;
+use crate::engine::matcher::accept::What;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
 use crate::stacks::{NONE, SetId};
@@ -86,9 +87,9 @@ impl Matcher {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
              counted; pass lossy={\"uniqueItems\"} and check the result"
                 .into()
-        } else if network.is_for_charts() || self.engine.begins_on_a_chart() {
-            "the text is read with a chart, which has no stacks to count; compile with \
-             engine=\"auto\" or \"stack\""
+        } else if network.is_for_charts() {
+            "only a chart reads the left recursion of this grammar, whose ends are not counted; write it as a \
+             repetition"
                 .into()
         } else if let Some(id) = self.stop_ids().iter().find(is_text) {
             format!(
@@ -153,7 +154,6 @@ impl Matcher {
         if self.is_far(step.tokens, left) {
             return Ok(true);
         }
-        let Some(set) = family.set_of(step.stand) else { return Ok(false) };
         let network = &self.engine.network;
         // What an item may need beyond what the stacks say, since it must be new.
         let more = match network.only_unique_items() {
@@ -167,7 +167,8 @@ impl Matcher {
         if countdown.most_raised.is_none() {
             return Ok(false);
         }
-        let (_, needed) = self.letters(family, set, interrupt)?;
+        let (_, needed) = self
+            .with_stacks(family, interrupt, |family, set| self.letters(family, set, interrupt))?;
         self.hint.set(step.tokens, needed.saturating_add(more));
         Ok(self.is_far(step.tokens, left))
     }
@@ -255,38 +256,46 @@ impl Matcher {
 
     /// Whether the text can still be completed in time once it stands elsewhere: after a token, or after
     /// bytes, which are no tokens.
-    pub(in crate::engine) fn ends_in_time(
+    pub(in crate::engine::matcher) fn ends_in_time(
         &self,
         family: &mut Family,
         stand: Stand,
-        token: Option<u32>,
+        read: What<'_>,
         interrupt: &Interrupt,
     ) -> Result<bool> {
         let Some(mut left) = self.tokens_left(family, None) else { return Ok(true) };
-        if token.is_some() {
+        let is_token = matches!(read, What::Token(_));
+        if is_token {
             left = self.preferred(family, left, interrupt)?;
             if self.is_far_now(family, left, interrupt)? {
                 return Ok(true);
             }
         }
-        let taken = u32::from(token.is_some()) + self.stop_tokens();
+        let taken = u32::from(is_token) + self.stop_tokens();
         if self.engine.network.has_unique_items() {
             let Some(most) = left.checked_sub(taken) else { return Ok(false) };
             let mut completions = Completions::new(self, Unit::Tokens, interrupt);
             return completions.within(family, stand, most);
         }
-        let fewest = match (stand, token) {
-            (Stand::Stacks(set), _) => self.fewest(family, set, interrupt)?,
-            // Another fork went over to a chart.
-            (Stand::Chart(_), Some(id)) => self.with_stacks(family, interrupt, |family, set| {
-                let after = self.advance_token(family, Stand::Stacks(set), id, interrupt);
+        let fewest = match stand {
+            Stand::Stacks(set) => self.fewest(family, set, interrupt)?,
+            // The text before is read again on stacks, and what follows on these.
+            Stand::Chart(_) => self.with_stacks(family, interrupt, |family, set| {
+                let before = Stand::Stacks(set);
+                self.allow(family, interrupt);
+                let after = match read {
+                    What::Token(id) => self.advance_token(family, before, id, interrupt),
+                    What::Bytes(bytes) => {
+                        self.advance(family, before, bytes, interrupt).map(|(stand, _)| stand)
+                    }
+                };
+                family.release();
                 match after.map_err(|halt| self.halted(halt, interrupt))? {
                     Some(Stand::Stacks(set)) => self.fewest(family, set, interrupt),
                     _ => Ok(UNREACHABLE),
                 }
             })?,
-            // Only a network with unique items has arrays.
-            (Stand::Chart(_), None) | (Stand::Array(_), _) => return Err(chart_refused()),
+            Stand::Array(_) => return Err(misplaced()),
         };
         Ok(fewest.saturating_add(taken) <= left)
     }
@@ -469,10 +478,8 @@ fn uncounted(message: String) -> Error {
     Error::Unsupported { construct, message, position }
 }
 
-fn chart_refused() -> Error {
-    Error::State(
-        "the text stands on a chart: with max_tokens, read it by tokens, or compile with \
-         engine=\"stack\""
-            .into(),
-    )
+/// Of what does not come about: a text stands in an array exactly where its grammar has unique items, and then it
+/// stands on no chart.
+fn misplaced() -> Error {
+    Error::State("the text stands where texts of its grammar do not".into())
 }

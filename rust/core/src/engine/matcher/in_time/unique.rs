@@ -286,7 +286,7 @@ impl Matcher {
         let at = match stand {
             Stand::Stacks(set) => return self.narrow_outside(family, set, most, row, interrupt),
             Stand::Array(id) => At::Array(id),
-            Stand::Chart(_) => return Err(super::chart_refused()),
+            Stand::Chart(_) => return Err(super::misplaced()),
         };
         let set = family.arrays.set(at);
         let arrays = std::mem::take(&mut family.arrays);

@@ -12,9 +12,9 @@ use super::moves::{ACCEPT, REJECT, StackState};
 use super::paths::StackPaths;
 use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
 use super::table::{Outcome, ParseTable};
-use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use tokfold_core::error::{Error, Result};
 
 /// The number of a reading; equal ones do the same behind their first letter.
 pub type ReadingId = u32;

@@ -7,10 +7,10 @@ use super::interpretation::Interpretation;
 use super::layout::Layout;
 use super::token_sets::{ONLY_END, TokenSet};
 use super::unions::{UnionId, Unions};
-use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
+use tokfold_core::error::Result;
 
 /// Which kinds of rows a group has.
 struct GroupKinds {

@@ -1,10 +1,10 @@
 //! Nested brackets, whose table can be written by hand.
 
 use super::*;
-use crate::mask_store::parser::{ParseTable, Production, StackLanguages, TableParts};
-use crate::mask_store::tests::store_of_words;
-use crate::vocabulary::Vocabulary;
+use crate::parser::{ParseTable, Production, StackLanguages, TableParts};
+use crate::tests::store_of_words;
 use std::sync::{Arc, Mutex};
+use tokfold_core::vocabulary::Vocabulary;
 
 const OPEN: u32 = 0;
 const CLOSE: u32 = 1;
@@ -145,11 +145,11 @@ fn deep_stacks_are_read_and_let_go_of_without_recursion() {
 
 #[test]
 fn stacks_are_equal_by_what_they_hold() {
-    let one = crate::mask_store::Stack::new(1).with(2).with(3);
-    let two = crate::mask_store::Stack::new(1).with(2).with(3);
+    let one = crate::Stack::new(1).with(2).with(3);
+    let two = crate::Stack::new(1).with(2).with(3);
     assert_eq!(one, two);
     assert_ne!(one, two.with(3));
-    assert_eq!(one.below(2), Some(crate::mask_store::Stack::new(1)));
+    assert_eq!(one.below(2), Some(crate::Stack::new(1)));
     assert_eq!(one.below(3), None);
     assert_eq!(one.states().collect::<Vec<_>>(), [3, 2, 1]);
 }

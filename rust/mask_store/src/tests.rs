@@ -1,7 +1,7 @@
 //! Small lexers whose rows can be written by hand.
 
 use super::*;
-use crate::vocabulary::Vocabulary;
+use tokfold_core::vocabulary::Vocabulary;
 
 /// Automata of words: one terminal each.
 fn words(words: &[&str]) -> TerminalAutomata {
@@ -38,7 +38,7 @@ fn store(terminals: &[&str], scanners: &[Vec<u32>], tokens: &[&str]) -> Store {
     let scanners = Scanners::new(count, scanners, &after, &[]).expect("scanners");
     let joints = Joints::new(words(terminals), scanners, false);
     let limits = WalkLimits { max_states: 1000, max_work: 100_000 };
-    Store::new(joints, &vocabulary(tokens), &limits, &crate::budget::Interrupt::default())
+    Store::new(joints, &vocabulary(tokens), &limits, &tokfold_core::budget::Interrupt::default())
         .expect("small")
 }
 
@@ -88,7 +88,7 @@ fn a_bound_is_an_error() {
         joints,
         &vocabulary(&["a", "ab"]),
         &limits,
-        &crate::budget::Interrupt::default(),
+        &tokfold_core::budget::Interrupt::default(),
     );
     assert!(made.is_err());
 }

@@ -9,11 +9,11 @@ use super::joint::{JointId, Joints};
 use super::letters::{NewlineColumn, SequenceId, Sequences};
 use super::obligations::{NONE, OpenQuestions};
 use super::sets::ScannerSetId;
-use crate::budget::Interrupt;
-use crate::error::{Error, Result};
-use crate::vocabulary::{Trie, Vocabulary};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use tokfold_core::budget::Interrupt;
+use tokfold_core::error::{Error, Result};
+use tokfold_core::vocabulary::{Trie, Vocabulary};
 
 /// Bounds on the walk.
 #[derive(Clone, Copy, Debug)]

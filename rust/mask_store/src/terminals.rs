@@ -2,7 +2,7 @@
 
 use super::letters::{LexerLetter, NewlineColumn};
 use super::sets::{ALL, EMPTY, ScannerSetId, ScannerSets};
-use crate::error::{Error, Result};
+use tokfold_core::error::{Error, Result};
 
 /// No state: no match lies ahead.
 pub(super) const DEAD: u32 = u32::MAX;

@@ -2,10 +2,10 @@
 
 use super::canonical::StackAutomaton;
 use super::moves::{NewMoves, StackState};
-use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
+use tokfold_core::error::Result;
 
 /// What became of a computation: a number from 0 is another one, below 0 it is a leaf.
 pub(super) type NextComputation = i64;

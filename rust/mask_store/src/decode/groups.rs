@@ -4,10 +4,10 @@ use super::super::letters::{LexerLetter, NewlineColumn, SequenceId};
 use super::super::rows::LexerRow;
 use super::super::sets::{EMPTY, ScannerSetId};
 use super::layout::NewlineRules;
-use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
+use tokfold_core::error::{Error, Result};
 
 /// The number of a group.
 pub(super) type GroupId = u32;

@@ -8,10 +8,10 @@ use super::columns::columns;
 use super::decoder::{Decoder, only_asks};
 use super::interpretation::Interpretation;
 use super::layout::Layout;
-use crate::error::{Error, Result};
-use crate::vocabulary::Vocabulary;
 use hashbrown::HashSet;
 use std::sync::Arc;
+use tokfold_core::error::{Error, Result};
+use tokfold_core::vocabulary::Vocabulary;
 
 #[derive(Clone, Debug)]
 struct TextStep {

@@ -15,6 +15,7 @@
 //!   or must, follow; `prune`: what need not be followed
 //! - `letters`, `rows`, `writing`: what rows are made of, and how; `saved`: what a walk has found, in numbers
 //! - `stack`: stacks that share what lies below; `parser`, `decode`: folders of their own
+#![forbid(unsafe_code)]
 
 pub mod decode;
 mod joint;

@@ -6,10 +6,10 @@
 
 use super::minimal::{one_sided, partition};
 use super::moves::{ACCEPT, NewMoves, REJECT, StackMoves, StackState};
-use crate::error::{Error, Result};
 use hashbrown::{HashMap, HashSet};
 use rustc_hash::FxBuildHasher;
 use std::sync::Arc;
+use tokfold_core::error::{Error, Result};
 
 /// The automaton: never two states that are equal.
 ///

@@ -7,9 +7,9 @@ use super::terminals::Scanners;
 use super::walk::{
     AtOnce, Configuration, LexerState, LexerWalk, NodeRecord, Onward, Store, TokenWay,
 };
-use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use tokfold_core::error::Result;
 
 impl LexerWalk<'_> {
     pub(super) fn finish(mut self) -> Result<Store> {

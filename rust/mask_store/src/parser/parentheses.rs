@@ -8,9 +8,9 @@ use super::canonical::StackAutomaton;
 use super::moves::StackState;
 use super::paths::StackPaths;
 use super::solve::{Computations, NextComputation, Nexts, SolvedStates, solve};
-use crate::error::Result;
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use tokfold_core::error::Result;
 
 /// State inside, state outside, the top, how many parentheses must be open.
 type ChoiceKey = (StackState, StackState, u32, i32);

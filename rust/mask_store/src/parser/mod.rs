@@ -29,9 +29,9 @@ pub use readings::{ANY_TOP, EMPTY_READING, NOTHING_READ, ReadingId, StackLetter,
 pub use table::{Outcome, ParseTable, Production, TABLE_LOOP, TableParts};
 
 use super::stack::Stack;
-use crate::error::Result;
 use parentheses::ParenthesesChoice;
 use readings::{Ground, KnownReadings, TopSets};
+use tokfold_core::error::Result;
 
 /// Languages of stacks for rows of letters.
 ///
@@ -86,7 +86,7 @@ impl StackLanguages {
     /// The number of a row of letters.
     ///
     /// # Errors
-    /// [`crate::error::Error::Limit`]: too many states, or a table that reduces without end.
+    /// [`tokfold_core::error::Error::Limit`]: too many states, or a table that reduces without end.
     pub fn reading(&mut self, letters: &[StackLetter]) -> Result<ReadingId> {
         let mut reading = EMPTY_READING;
         for &letter in letters.iter().rev() {
@@ -117,7 +117,7 @@ impl StackLanguages {
     /// the stack as it is.
     ///
     /// # Errors
-    /// [`crate::error::Error::Limit`]: a table that reduces without end.
+    /// [`tokfold_core::error::Error::Limit`]: a table that reduces without end.
     pub fn read(&self, stack: &Stack, letters: &[StackLetter]) -> Result<Option<Stack>> {
         let mut stack = stack.clone();
         for letter in letters {

@@ -9,11 +9,11 @@ use super::groups::{GroupId, RowGroups, RowTable};
 use super::layout::{Indentation, Layout, NewlineRules};
 use super::row_tokens::{RowTokens, TokenSource};
 use super::unions::{UnionId, Unions};
-use crate::budget::Interrupt;
-use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokfold_core::budget::Interrupt;
+use tokfold_core::error::{Error, Result};
 
 /// Bounds on what is remembered; past one of them all is forgotten, and made anew when asked for.
 #[derive(Clone, Copy, Debug)]

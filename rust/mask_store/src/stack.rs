@@ -1,7 +1,7 @@
 //! Stacks of the parser that share what lies below.
 
-use crate::hash::hash_of;
-use std::hash::{Hash, Hasher};
+use rustc_hash::FxBuildHasher;
+use std::hash::{BuildHasher, Hash, Hasher};
 use std::sync::Arc;
 
 #[derive(Debug)]
@@ -20,14 +20,19 @@ pub struct Stack(Arc<StackCell>);
 impl Stack {
     /// A stack of one state.
     pub fn new(state: u32) -> Self {
-        Self(Arc::new(StackCell { state, depth: 1, hash: hash_of(&(state, 0u64)), below: None }))
+        Self(Arc::new(StackCell {
+            state,
+            depth: 1,
+            hash: FxBuildHasher.hash_one((state, 0u64)),
+            below: None,
+        }))
     }
 
     /// The stack with one more state on top.
     #[must_use]
     pub fn with(&self, state: u32) -> Self {
         let below = Some(self.0.clone());
-        let hash = hash_of(&(state, self.0.hash));
+        let hash = FxBuildHasher.hash_one((state, self.0.hash));
         Self(Arc::new(StackCell { state, depth: self.0.depth + 1, hash, below }))
     }
 

@@ -1,8 +1,8 @@
 //! The LALR(1) table of a grammar, and what a terminal does to a stack of which the top is known.
 
-use crate::error::{Error, Result};
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
+use tokfold_core::error::{Error, Result};
 
 /// Reductions before one terminal; more are taken to be without end.
 const MAX_REDUCTIONS: usize = 100_000;

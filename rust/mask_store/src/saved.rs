@@ -8,8 +8,8 @@ use super::letters::Sequences;
 use super::obligations::EndQuestion;
 use super::terminals::{EndCondition, MatchEnd};
 use super::walk::Store;
-use crate::error::{Error, Result};
 use hashbrown::HashMap;
+use tokfold_core::error::{Error, Result};
 
 /// The states of a lexer; rows of different lengths come with the offsets at which each begins.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
