@@ -276,7 +276,7 @@ def test_auto_that_reads_on_a_chart_ends_in_time_as_stacks_do() -> None:
                         one.shortest(),
                     )
                     assert other.closing_tokens() == one.closing_tokens()
-                    assert other.fork().closing_bytes() == one.closing_bytes()
+                    assert other.fork().closing_tokens() == one.closing_tokens()
                 token = VOCABULARY.token_bytes.index(random.choice(allowed))
                 refused = [
                     token
