@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from tokfold.mask_store import MaskStore
 
 __all__ = [
+    "MAX_LEFT",
     "AnyCompiled",
     "OnError",
     "Sequence",
@@ -51,7 +52,8 @@ AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore | B
 
 OnError = Literal["raise", "end", "unconstrained"]
 
-_MAX_LEFT = 4_096
+MAX_LEFT = 4_096
+"""Sequences that were left open and are remembered: their hashes."""
 
 
 class _EndlessMatcher(Matcher):
@@ -340,7 +342,7 @@ class Sequence:
             raise ValueError(f"tokens must have the shape (length,), not {found.shape}")
         if not np.array_equal(found[: len(self._seen)], self._seen) and self.is_open:
             self._left[hash(self._seen.tobytes())] = None
-            if len(self._left) > _MAX_LEFT:
+            if len(self._left) > MAX_LEFT:
                 del self._left[next(iter(self._left))]
         if not self._continues(found):
             if hash(found[:-1].tobytes()) in self._left:

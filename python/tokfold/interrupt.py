@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 from tokfold import _core
-from tokfold._checks import check_number
+from tokfold._checks import check_number, wrong_type
 from tokfold.limits import Limits
 
 __all__ = ["Interrupt"]
@@ -60,6 +60,8 @@ class Interrupt:
     def _of(cls, interrupt: Interrupt | None, limits: Limits) -> _core.Interrupt | None:
         """The interrupt of a call that compiles: the caller's, or that of the limits."""
         if interrupt is not None:
+            if not isinstance(interrupt, Interrupt):
+                raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
             return interrupt._core
         if limits.max_compile_milliseconds is None:
             return None

@@ -319,11 +319,18 @@ class Matcher(metaclass=Named):
             raise
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
-        """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
+        """Read the UTF-8 of a text as one step; as :meth:`accept_token`.
+
+        A text with a lone surrogate has no UTF-8, and no grammar takes it.
+        """
         if not isinstance(text, str):
             raise wrong_type("text", "a str", text)
         try:
-            return self._core.accept_bytes(text.encode(), _within(interrupt))
+            data = text.encode()
+        except UnicodeEncodeError:
+            return False
+        try:
+            return self._core.accept_bytes(data, _within(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -501,6 +508,41 @@ class Matcher(metaclass=Named):
         """
         try:
             return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
+
+    def closing_bytes(
+        self, limit: int = MAX_CLOSING_TOKENS, *, interrupt: Interrupt | None = None
+    ) -> bytes:
+        """A completion of the fewest bytes: what closes a text that was cut.
+
+        Of the bytes after which the fewest follow it takes always the lowest. The matcher stays
+        where it is, and no budget of tokens counts here.
+
+        Args:
+            limit: the most bytes to return: a caller that wants more reads them and asks again.
+            interrupt: ends the call early.
+
+        Returns:
+            The bytes; empty where the text may end here.
+
+        Raises:
+            UnsupportedGrammarError: a token must come that no bytes write; and as
+                :meth:`shortest`.
+            LimitExceededError, CancelledError: as :meth:`shortest`.
+
+        Example:
+            >>> vocabulary = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
+            >>> compiled = tokfold.compile({"type": "array", "items": {"const": 1}}, vocabulary)
+            >>> matcher = tokfold.Matcher(compiled)
+            >>> matcher.accept_string("[1, ")
+            True
+            >>> matcher.closing_bytes()
+            b'1]'
+        """
+        try:
+            return self._core.closing_bytes(_count(limit, "limit"), _within(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise

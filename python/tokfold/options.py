@@ -68,6 +68,11 @@ class CompileOptions:
 
     def __post_init__(self) -> None:
         check_folder(self.cache_dir)
+        if not (isinstance(self.progress, bool | None) or callable(self.progress)):
+            raise TypeError(
+                "progress must be True, False, None or a function of what is done and the whole, "
+                f"not {self.progress!r}"
+            )
         if self.engine not in ("auto", "stack", "chart"):
             raise ValueError(f'engine must be "auto", "stack" or "chart", not {self.engine!r}')
         if not (self.pool is None or self.pool == "vocabulary" or isinstance(self.pool, MaskPool)):

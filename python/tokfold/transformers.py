@@ -24,6 +24,7 @@ those that end a text, and warns or raises where they differ.
 from __future__ import annotations
 
 import contextlib
+import math
 import warnings
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +34,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import of_row
+from tokfold._checks import of_row, wrong_type
 from tokfold._extras import require
 
 require("torch", "transformers", "tokfold.transformers")
@@ -43,6 +44,7 @@ import torch  # noqa: E402 - after the check that names the extra
 import transformers  # noqa: E402
 
 from tokfold._history import (  # noqa: E402
+    MAX_LEFT,
     AnyCompiled,
     OnError,
     begin,
@@ -75,6 +77,9 @@ from tokfold.vocabulary import Vocabulary  # noqa: E402
 __all__ = ["GrammarLogitsProcessor", "processor"]
 
 History = npt.NDArray[np.int64]
+
+FLAGS = "min_new_tokens, suppress_tokens, bad_words_ids, no_repeat_ngram_size"
+"""Options of ``generate()`` that mask tokens before any processor of the caller."""
 
 ON_HOST = 1 << 17
 """Ids of prompts and texts, of all rows together, up to which they are looked at on the host."""
@@ -202,12 +207,16 @@ def _width(model: Any) -> int:  # noqa: ANN401
 
 
 def _stops(model: Any) -> list[int]:  # noqa: ANN401
-    """The tokens at which ``generate()`` stops; none where it does not say."""
-    for config in (getattr(model, "generation_config", None), getattr(model, "config", None)):
-        found = getattr(config, "eos_token_id", None)
-        if found is not None:
-            return sorted({*found} if isinstance(found, list | tuple | set) else {int(found)})
-    return []
+    """The tokens at which ``generate()`` stops: none where its generation config says none."""
+    config = getattr(model, "generation_config", None)
+    if config is None:
+        config = getattr(model, "config", None)
+    if config is None:
+        raise wrong_type("model", "a model of transformers", model)
+    found = getattr(config, "eos_token_id", None)
+    if found is None:
+        return []
+    return sorted({*found} if isinstance(found, list | tuple | set) else {int(found)})
 
 
 def _eos_of(tokenizer: Any) -> str:  # noqa: ANN401
@@ -336,9 +345,11 @@ class _Masks:
 class GrammarLogitsProcessor(transformers.LogitsProcessor):
     """Masks what a grammar does not allow next.
 
-    A processor may be used for one ``generate()`` after another. A call goes on with a generation
-    when it has as many rows as the call before and the same prompt, and each row, but for its last
-    token, is how some row of the call before began; otherwise it begins a new one. Only one case is
+    A processor may be used for one ``generate()`` after another, and not for several at once, as
+    in threads: each needs one of its own (what was compiled is shared), and a generation that goes
+    on after another one has begun is refused. A call goes on with a generation when it has as many
+    rows as the call before and the same prompt, and each row, but for its last token, is how some
+    row of the call before began; otherwise it begins a new one. Only one case is
     beyond this rule: a new prompt that is the old prompt, the beginning of what was generated after
     it, and one token more; call :meth:`reset` before it.
 
@@ -453,6 +464,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         self._masks: _Masks | None = None
         self._closing: dict[int, tuple[int, ...]] = {}
         """The tokens that may come in rows whose texts ended by themselves and wait for a stop."""
+        self._left: dict[int, None] = {}
+        """Hashes of the ids of generations that were left with texts open, the oldest first."""
 
     @torch.no_grad()
     def __call__(self, input_ids: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
@@ -470,7 +483,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             VocabularyError: there are fewer columns than tokens in the vocabulary.
             ValueError: the number of rows is no multiple of the number of grammars.
             MatcherStateError: a row was given a token that its grammar refuses, where
-                ``dead_rows="raise"``.
+                ``dead_rows="raise"``, or has no token left (seen on a CPU alone); or a generation
+                goes on that was left for another one.
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
         check_width(scores.shape[-1], self._vocab_size)
@@ -483,9 +497,13 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             self._rows = self._followed(*told)
             self._look_behind_the_end(ids)
         else:
+            self._leave(ids)
             self._begin(ids, scores.device)
         self._ids = ids
-        return self._masked(scores)
+        self._masked(scores)
+        if scores.device.type == "cpu" and self._dead_rows == "raise":
+            self._check_choice(scores)
+        return scores
 
     def _waiting(self, ids: Ids) -> dict[int, tuple[int, ...]]:
         """What may come in rows whose texts ended by themselves, and in which no stop came since.
@@ -558,6 +576,23 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         known = {row.tobytes() for row in np.ascontiguousarray(previous[:, : generated - 1])}
         told = np.ascontiguousarray(history[:, :-1])
         return (previous, history) if all(row.tobytes() in known for row in told) else None
+
+    def _leave(self, ids: Ids) -> None:
+        """Note that another generation begins, and refuse one that was left and goes on.
+
+        A generation that was cut is left for good. One that goes on a token later takes turns with
+        others, as those of two threads do, and each call would begin its text anew.
+        """
+        if self._ids is not None and any(row.is_open for row in self._rows):
+            self._left[hash(_on_host(self._ids).tobytes())] = None
+            if len(self._left) > MAX_LEFT:
+                del self._left[next(iter(self._left))]
+        if self._left and hash(np.ascontiguousarray(_on_host(ids)[:, :-1]).tobytes()) in self._left:
+            raise MatcherStateError(
+                "a generation goes on that was left for another one: each generate() that runs "
+                "beside others, as in threads, needs a processor of its own. If this is the prompt "
+                "of a new generation, call reset() before it."
+            )
 
     def _begin(self, ids: Ids, device: torch.device) -> None:
         count = ids.shape[0]
@@ -647,8 +682,9 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             elif self._dead_rows == "raise" and not self._is_padding(tokens, row.accepted):
                 raise MatcherStateError(
                     f"row {index}: token {token}, generated at place {row.accepted}, had been "
-                    "masked. Is there another logits processor after this one? For beam search "
-                    'and assisted generation pass dead_rows="leave".'
+                    "masked. Is there another logits processor after this one, or one before it "
+                    f"that leaves none of the grammar's tokens ({FLAGS})? For beam search and "
+                    'assisted generation pass dead_rows="leave".'
                 )
             else:
                 row.refused = True
@@ -698,6 +734,17 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         numbers = torch.tensor(listed, device=scores.device)
         plain.apply_tokens(scores, there, self._vocab_size, numbers)
         return scores
+
+    def _check_choice(self, scores: torch.Tensor) -> None:
+        """Refuse a row in which no token has a score that is left; on a device that would wait."""
+        lost = (scores.amax(dim=-1) == -math.inf).nonzero().flatten().tolist()
+        lost = [row for row in lost if row in (self._open or ())]
+        if lost:
+            raise MatcherStateError(
+                f"row {lost[0]}: the scores of all tokens that the grammar allows are -inf. "
+                f"Another processor or a flag of generate() leaves none of them ({FLAGS}): take it "
+                "out, or have the grammar say it"
+            )
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
         """Write the masks of rows, one after the other: several at once, and else row by row."""

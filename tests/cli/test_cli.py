@@ -91,6 +91,14 @@ def test_a_command_imports_no_other():
         assert f"'tokfold.cli.{name}'" not in loaded
 
 
+def test_streams_that_the_caller_has_closed():
+    closed = "import sys; sys.stdin = sys.stdout = None; from tokfold.cli import main; main()"
+    assert process("--help", code=closed).returncode == 0
+    done = process("check", "--regex", "[a-z]*", "-", code=closed)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert process("check", "--regex", "[a-z]+", "-", code=closed).returncode == 1
+
+
 def test_a_command_of_the_laboratory_says_how_to_install_it():
     missing = "import sys; sys.modules['tokfold.laboratory'] = None\n"
     for name in LABORATORY:

@@ -289,6 +289,47 @@ def test_auto_that_reads_on_a_chart_ends_in_time_as_stacks_do() -> None:
             assert all(other.is_terminated for other in rest)
 
 
+NAMED = {"properties": {"a": {"type": "string", "minLength": 3}}, "required": ["a"]}
+AMBIGUOUS = tokfold.Grammar.from_ebnf('root ::= e ";"?\ne ::= e e | "[" e "]" | "ab" | "a" | ""')
+
+
+def test_closing_bytes_are_a_shortest_completion() -> None:
+    for schema, text, closed in (
+        ({"type": "array", "items": {"const": 1}}, "[1, ", b"1]"),
+        (NAMED, '{"a":"é', None),
+        ({"type": "string", "minLength": 4, "pattern": "^(ab|é)*$"}, '"a', None),
+        ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, '["a",', b'"b"]'),
+        ({"const": 1}, "1", b""),
+    ):
+        matcher = tokfold.Matcher(compiled_of(tokfold.Grammar.from_json_schema(schema)))
+        assert matcher.accept_string(text)
+        found = matcher.closing_bytes()
+        assert closed is None or found == closed
+        assert len(found) == matcher.shortest().bytes
+        assert matcher.text == text.encode()
+        assert matcher.closing_bytes(1) == found[:1]
+        assert matcher.accept_bytes(found)
+        assert matcher.is_accepting
+    whole = tokfold.compile("root ::= Token(257)", VOCABULARY)
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="no bytes write"):
+        tokfold.Matcher(whole).closing_bytes()
+
+
+@given(st.data())
+def test_closing_bytes_of_any_beginning(data: st.DataObject) -> None:
+    on_stack, on_chart = (compiled_of(AMBIGUOUS, engine=name) for name in ("stack", "chart"))
+    matcher, other = tokfold.Matcher(on_stack), tokfold.Matcher(on_chart)
+    for _ in range(data.draw(st.integers(0, 6))):
+        byte = data.draw(st.sampled_from([*matcher.expected_bytes]))
+        assert matcher.accept_bytes(bytes([byte]))
+        assert other.accept_bytes(bytes([byte]))
+    found = matcher.closing_bytes()
+    assert len(found) == matcher.shortest().bytes
+    assert other.closing_bytes() == found
+    assert matcher.accept_bytes(found)
+    assert matcher.is_accepting
+
+
 def outcome(ask: Callable[[], object]) -> object:
     """What a call returns, or the error that it raises."""
     try:

@@ -259,6 +259,59 @@ def test_a_depth_that_nothing_has() -> None:
         Grammar.from_json_schema({**schema, "type": "object"}, max_depth=1)
 
 
+def fault(schema: Any, **options: Any) -> str:
+    with pytest.raises(TokfoldError) as caught:
+        Grammar.from_json_schema(schema, **options)
+    return str(caught.value)
+
+
+def test_an_option_that_leaves_no_value_is_named() -> None:
+    year = {"type": "integer", "minimum": 1900}
+    named = {"properties": {"year": year}, "required": ["year"]}
+    assert "within max_digits=3, and the schema needs one; raise the option" in fault(
+        named, max_digits=3
+    )
+    contradiction = {"type": "integer", "minimum": 5, "maximum": 4}
+    assert "max_digits" not in fault(contradiction, max_digits=3)
+    notes = Grammar.from_json_schema({"properties": {"year": year}}, max_digits=3).notes
+    assert ["if max_digits=3 is why" in note.message for note in notes] == [True]
+    for schema, opened in (({"const": [[1]]}, False), ({"const": {"a": {"b": 1}}}, False)):
+        assert ("additional_properties" in fault(schema, max_depth=1)) == opened
+    needed = {"properties": {}, "required": ["a"], "propertyNames": {"maxLength": 0}}
+    assert "remove the conditions" in fault({"type": "object", **needed})
+    assert fault(False).endswith("the schema is `false`, which no value satisfies; allow some")
+    assert "the schema is `false`" not in fault({"allOf": [{"type": "null"}, {"type": "string"}]})
+
+
+def test_a_limit_on_alternatives_names_what_is_there() -> None:
+    tagged = [{"properties": {"k": {"const": i}}, "required": ["k"]} for i in range(4_200)]
+    for schema in (
+        {"anyOf": [{"type": "object", **one} for one in tagged]},
+        {"enum": [{"id": i} for i in range(4_200)]},
+    ):
+        message = fault(schema)
+        assert "max_schema_alternatives = 4096" in message
+        assert "unevaluated" not in message
+        assert "each array and object of an `enum` among them" in message
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"lossy": "uniqueItems"}, r"lossy=\{'uniqueItems'\}"),
+        ({"separators": ","}, "separators must be two texts"),
+        ({"separators": (",", ":", "x")}, "separators must be two texts"),
+        ({"separators": 5}, "separators must be two texts"),
+        ({"resources": [1]}, "resources must be a mapping of URIs"),
+        ({"limits": 5}, r"limits must be tokfold\.Limits or None"),
+        ({"interrupt": 5}, r"interrupt must be a tokfold\.Interrupt or None"),
+    ],
+)
+def test_options_that_are_none_of_their_values(options: dict[str, Any], said: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=said):
+        Grammar.from_json_schema({}, **options)
+
+
 @pytest.mark.parametrize(
     ("text", "options"),
     [('{"k": [1234]}', {"max_digits": 3}), ('{"k": [[[]]]}', {"max_depth": 2})],

@@ -166,7 +166,7 @@ def test_a_token_that_had_been_masked(two) -> None:
     with pytest.raises(tokfold.MatcherStateError, match=r"row 1: token 4 had been masked"):
         two.apply_(logits)
     assert logits.eq(0).all()
-    assert two.matchers[1].num_steps == 0
+    assert [matcher.num_steps for matcher in two.matchers] == [0, 0]  # the other row, too
     two.begin()  # one may go on from where the texts are
     assert two.wait() == [0, 1]
 
@@ -181,6 +181,21 @@ def test_a_token_that_is_none(two) -> None:
             two.begin(wrong)
     two.begin([token(b"["), token(b"[")])
     assert two.wait() == [0, 1]
+
+
+def test_a_row_without_a_matcher(two) -> None:
+    two.begin()
+    logits = torch.zeros(3, WIDTH)
+    with pytest.raises(ValueError, match="logits have 3 rows, and there are 2 matchers"):
+        two.apply_(logits)
+    assert logits.eq(0).all()
+    assert two.apply_(torch.zeros(2, WIDTH)).isinf().any()  # the masks are there yet
+
+
+def test_behind_the_end_of_the_thread(two) -> None:
+    two.close()
+    with pytest.raises(tokfold.MatcherStateError, match=r"begin\(\) after close\(\)"):
+        two.begin()
 
 
 def test_texts_that_have_ended(two) -> None:

@@ -41,6 +41,7 @@ SCHEMA = {
     },
     "required": ["name", "age", "tags"],
 }
+BYTES = tokfold.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], [256])
 NO_SPACES = {"any_whitespace": False, "separators": (",", ":")}
 
 
@@ -362,6 +363,60 @@ def test_one_processor_for_one_generation_after_another(model, inputs, compiled)
     assert alone.tolist() == generate(model, one, GrammarLogitsProcessor(compiled)).tolist()
     processor.reset()
     assert generate(model, inputs, processor).tolist() == first.tolist()
+
+
+def step(processor, ids):
+    """Ids and one token more, the first with the highest score."""
+    scores = processor(ids, torch.zeros(len(ids), SIZE))
+    return torch.cat([ids, scores.argmax(dim=1, keepdim=True)], dim=1)
+
+
+@pytest.mark.parametrize("rows", [1, 2])
+def test_generations_that_take_turns_are_refused(vocabulary, rows) -> None:
+    compiled = tokfold.compile('root ::= "abc"', BYTES)
+    prompts = [torch.tensor([[1, 2]] * rows), torch.tensor([[3, 4, 5]] * rows)]
+    shared = GrammarLogitsProcessor(compiled)
+    one, other = (step(shared, ids) for ids in prompts)
+    for _ in range(2):
+        with pytest.raises(
+            MatcherStateError, match="left for another one.* a processor of its own"
+        ):
+            step(shared, one)
+    for _ in range(3):  # the one that came last goes on
+        other = step(shared, other)
+    assert bytes(other[0, 3:6].tolist()) == b"abc"
+    step(shared, prompts[0])  # a text that has ended is left for good
+    shared.reset()
+    assert step(shared, one).shape[1] == 4
+    own = [GrammarLogitsProcessor(compiled) for _ in prompts]
+    found = prompts
+    for _ in range(3):
+        found = [step(processor, ids) for processor, ids in zip(own, found, strict=True)]
+    assert [bytes(ids[0, -3:].tolist()) for ids in found] == [b"abc"] * 2
+
+
+def test_a_generation_that_was_cut_is_left_for_good() -> None:
+    compiled = tokfold.compile("root ::= [a-z]*", BYTES)
+    processor = GrammarLogitsProcessor(compiled)
+    for prompt in ([1, 2], [3], [1, 2], [3, 4], [1, 2]):
+        ids = torch.tensor([prompt])
+        for _ in range(4):
+            ids = step(processor, ids)
+
+
+def test_scores_of_which_nothing_is_left() -> None:
+    compiled = tokfold.compile('root ::= "a" [bc]', BYTES)
+    processor = GrammarLogitsProcessor(compiled)
+    scores = torch.zeros(2, SIZE)
+    scores[1, ord("a")] = -torch.inf
+    with pytest.raises(MatcherStateError, match="row 1: the scores of all .* min_new_tokens"):
+        processor(torch.tensor([[1], [1]]), scores)
+    lenient = GrammarLogitsProcessor(compiled, dead_rows="leave")
+    assert lenient(torch.tensor([[1]]), torch.full((1, SIZE), -torch.inf)).isinf().all()
+    narrow = torch.full((1, SIZE), -torch.inf)
+    narrow[0, ord("c")] = 1.0
+    ids = step(processor, torch.tensor([[2]]))
+    assert processor(ids, narrow)[0, ord("c")] == 1.0
 
 
 def test_a_new_prompt_of_the_next_length(compiled, info, tokenizer) -> None:

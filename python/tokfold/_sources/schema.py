@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from tokfold import _core
+from tokfold._checks import check_limits, wrong_type
 from tokfold._extras import require
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
 from tokfold._sources.annotations import schema_text
@@ -142,6 +143,7 @@ class SchemaSource(Source):
             TypeError, ValueError: an option is none of its values.
             UnsupportedGrammarError: ``schema`` cannot be written as JSON.
         """
+        check_limits(limits)
         if dialect is not None:
             _check("dialect", dialect, *DIALECTS)
         _check("key_order", key_order, "schema", "any")
@@ -150,7 +152,10 @@ class SchemaSource(Source):
         _check("escapes", escapes, "standard", "any", "plain")
         own = _own_formats(formats)
         if isinstance(lossy, str) or not set(lossy) <= {"uniqueItems"}:
-            raise ValueError(f"lossy may hold 'uniqueItems' and nothing else, not {lossy!r}")
+            raise ValueError(
+                "lossy must be a set of keywords, of which 'uniqueItems' is the only one: "
+                f"lossy={{'uniqueItems'}}, not {lossy!r}"
+            )
         if not isinstance(additional_properties, bool):
             raise TypeError("additional_properties must be True or False")
         fields: dict[str, Any] = {
@@ -170,6 +175,8 @@ class SchemaSource(Source):
             fields["dialect"] = dialect
         if own:
             fields["formats"] = own
+        if resources is not None and not isinstance(resources, Mapping):
+            raise wrong_type("resources", "a mapping of URIs to schemas", resources)
         given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
         return cls(text_of(schema, limits), given, fields)
 
@@ -223,6 +230,11 @@ def _whitespace(
         separators = (",", ":") if whitespace == "compact" else (", ", ": ")
     if separators is None:
         separators = (",", ": ")
+    if isinstance(separators, str) or not isinstance(separators, Sequence) or len(separators) != 2:
+        raise ValueError(
+            "separators must be two texts, behind an item and behind a name, as (',', ':'), not "
+            f"{separators!r}"
+        )
     item, name = separators
     blank = {" ", "\t", "\n", "\r"}
     for text, mark in ((item, ","), (name, ":")):

@@ -13,6 +13,7 @@ A command is the module of its name; those of the laboratory are in
 
 from __future__ import annotations
 
+import os
 import sys
 
 from tokfold._extras import require
@@ -24,6 +25,9 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 an error, 130 interrupted."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # the caller has closed it
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
         sys.stdout.write(help_text())
         sys.exit(0)

@@ -258,6 +258,15 @@ def _not_there(reference: _Reference, tools: Sequence[Tool]) -> str:
 
 def _object(value: object, path: str) -> Object:
     dump = getattr(value, "model_dump", None)
+    if isinstance(value, type) or (callable(value) and not isinstance(value, Mapping)):
+        name = getattr(value, "__name__", type(value).__name__)
+        fail(
+            path,
+            "",
+            f"this is an object, and not the {'class' if isinstance(value, type) else 'function'} "
+            f'{name}; write {{"type": "function", "function": {{"name": {name!r}, "parameters": a '
+            "JSON Schema, as Model.model_json_schema() gives it}}}}",
+        )
     if callable(dump):
         value = dump()
     if not isinstance(value, Mapping):

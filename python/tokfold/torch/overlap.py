@@ -15,7 +15,12 @@ import torch
 
 from tokfold._checks import wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
-from tokfold.batch import accept_token_batch, fill_bitmask_batch, fill_class_bitmask_batch
+from tokfold.batch import (
+    accept_token_batch,
+    fill_bitmask_batch,
+    fill_class_bitmask_batch,
+    rollback_batch,
+)
 from tokfold.bitmask import allocate_bitmask
 from tokfold.errors import MatcherStateError
 from tokfold.matcher import Matcher
@@ -101,6 +106,7 @@ class NextMasks:
         )
         self._executor = ThreadPoolExecutor(1, "tokfold-next-masks")
         self._pending: Future[list[int]] | None = None
+        self._is_closed = False
 
     def begin(self, token_ids: Sequence[int] | torch.Tensor | None = None) -> None:
         """Read a token in each text, and fill the masks of the next step; returns at once.
@@ -110,9 +116,12 @@ class NextMasks:
                 reads none.
 
         Raises:
-            MatcherStateError: the masks of the step before were not asked for.
+            MatcherStateError: the masks of the step before were not asked for; behind
+                :meth:`close`.
             ValueError: there are not as many tokens as texts.
         """
+        if self._is_closed:
+            raise MatcherStateError("begin() after close(): make another NextMasks")
         if self._pending is not None:
             raise MatcherStateError("begin() was called already: call apply_() or wait() first")
         # A copy: the caller may write the next tokens into the same list.
@@ -127,7 +136,8 @@ class NextMasks:
         """Wait for the masks; the rows that they are for: those of texts that have not ended.
 
         Raises:
-            MatcherStateError: nothing was begun, or a token is one that had been masked.
+            MatcherStateError: nothing was begun, or a token is one that had been masked: then
+                no text has moved.
         """
         if self._pending is None:
             raise MatcherStateError("there are no masks: call begin() first")
@@ -153,6 +163,11 @@ class NextMasks:
         Raises:
             As :meth:`wait` and :func:`apply_class_bitmask_`.
         """
+        if logits.ndim == 2 and logits.shape[0] != len(self.matchers):
+            raise ValueError(
+                f"logits have {logits.shape[0]} rows, and there are {len(self.matchers)} matchers: "
+                "each row has a matcher, also where its text has ended"
+            )
         rows = self.wait()
         if not rows:
             return logits
@@ -169,8 +184,12 @@ class NextMasks:
             matchers = [self.matchers[row] for row in rows]
             taken = accept_token_batch(matchers, [tokens[row] for row in rows], self._threads)
             if not taken.all():
+                moved = [matcher for matcher, took in zip(matchers, taken, strict=True) if took]
+                rollback_batch(moved, [1] * len(moved))
                 row = rows[int(np.argmin(taken))]
-                raise MatcherStateError(f"row {row}: token {tokens[row]} had been masked")
+                raise MatcherStateError(
+                    f"row {row}: token {tokens[row]} had been masked, and no row has read its token"
+                )
             rows = [row for row in rows if not self.matchers[row].is_terminated]
         matchers = [self.matchers[row] for row in rows]
         fill = fill_bitmask_batch if self._fold is None else fill_class_bitmask_batch
@@ -180,6 +199,7 @@ class NextMasks:
 
     def close(self) -> None:
         """End the thread."""
+        self._is_closed = True
         self._executor.shutdown(cancel_futures=True)
 
     def __enter__(self) -> Self:

@@ -149,6 +149,9 @@ impl Converter<'_> {
             return Ok(vec![(Rc::from([]), formula)]);
         }
         if inner.len() > MOST_DECIDED {
+            if !self.has_unevaluated {
+                return Err(self.too_many_alternatives()); // what closes objects has branches too
+            }
             return Err(Error::Limit {
                 limit: "max_unevaluated_conditions",
                 value: MOST_DECIDED as u64,

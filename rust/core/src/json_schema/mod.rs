@@ -225,28 +225,44 @@ impl SchemaSource<'_> {
         converter.has_unevaluated = says(&["unevaluatedProperties", "unevaluatedItems"]);
         let scope = converter.scopes.intern(Box::default());
         let root = converter.child(schemas.root(), scope);
-        let run = || {
+        let mut reached = || {
             let value = converter.value_of(root)?;
             let values = converter.reach(value)?;
-            if !values.productive.contains(&value) {
-                return Err(converter.unsatisfiable(value, &values)?);
+            match values.productive.contains(&value) {
+                true => Ok((value, values)),
+                false => Err(converter.unsatisfiable(value, &values)?),
             }
-            work(&mut converter, root, value, values)
         };
-        let done = run();
-        done.map_err(|error| self.with_what_opens(converter.placed(error)))
+        match reached() {
+            Ok((value, values)) => {
+                let done = work(&mut converter, root, value, values);
+                done.map_err(|error| converter.placed(error))
+            }
+            Err(error) => Err(self.with_what_helps(converter.placed(error))),
+        }
     }
 
-    /// An error; where no value satisfies the schema because objects are closed, it says so.
-    fn with_what_opens(&self, mut error: Error) -> Error {
-        if let Error::Schema { kind: SchemaFault::Unsatisfiable, message, .. } = &mut error
-            && !self.options.open_objects
+    /// An error; where no value satisfies the schema because of an option, it says of which.
+    fn with_what_helps(&self, mut error: Error) -> Error {
+        let Error::Schema { kind: SchemaFault::Unsatisfiable, message, .. } = &mut error else {
+            return error;
+        };
+        let passes = |options: SchemaOptions| {
+            let other = SchemaSource { options: &options, ..*self };
+            other.converted(|_, _, _, _| Ok(())).is_ok()
+        };
+        let options = self.options;
+        if let Some(most) = options.max_digits
+            && passes(SchemaOptions { max_digits: None, ..options.clone() })
         {
-            let options = SchemaOptions { open_objects: true, ..self.options.clone() };
-            let opened = SchemaSource { options: &options, ..*self };
-            if opened.converted(|_, _, _, _| Ok(())).is_ok() {
-                message.push_str(explain::OPENED);
-            }
+            *message = format!(
+                "no value satisfies what is said here within max_digits={most}, and the schema needs \
+                 one; raise the option"
+            );
+        } else if !options.open_objects
+            && passes(SchemaOptions { open_objects: true, ..options.clone() })
+        {
+            message.push_str(explain::OPENED);
         }
         error
     }

@@ -224,7 +224,7 @@ impl Converter<'_> {
             return Err(self.refused(
                 schema,
                 "items at different places have conditions of their own, and those at some place have \
-                 finitely many values, which others could take; give all items one schema",
+                 finitely many values, which others could take; give all items one schema, and take `contains` out",
             ));
         }
         if let ArrayAutomaton::States(states) = &self.arrays[usize::from(inner)]

@@ -77,15 +77,17 @@ impl Converter<'_> {
             }
             let is_closed = !self.options.open_objects
                 && !self.closing_branches(&[(schema, true)], &Choice::default())?.is_empty();
-            let message = match is_closed {
-                false => {
-                    "no value satisfies this schema and what else applies there, so it is never written"
-                }
-                true => {
-                    "no value satisfies this schema and what else applies there, so it is never written; \
-                     if that is because objects are closed, additional_properties=True opens them"
-                }
-            };
+            let mut message = String::from(
+                "no value satisfies this schema and what else applies there, so it is never written",
+            );
+            if is_closed {
+                message.push_str(
+                    "; if that is because objects are closed, additional_properties=True opens them",
+                );
+            }
+            if let Some(most) = self.options.max_digits {
+                message.push_str(&format!("; if max_digits={most} is why, raise it"));
+            }
             let (level, message) = (NoteLevel::Warning, message.into());
             self.never_written.push(Note { place, keyword: "".into(), level, message });
         }
@@ -95,7 +97,9 @@ impl Converter<'_> {
     /// The error of a value that no text has.
     pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &ReachedValues) -> Result<Error> {
         let (node, keyword) = self.cause(root, values)?;
+        let says_false = matches!(self.node(node), JsonNode::Boolean(_));
         let message = match node == self.schemas.root() {
+            _ if says_false => "the schema is `false`, which no value satisfies; allow some",
             true => {
                 "no value satisfies the schema; remove the conditions that contradict each other"
             }

@@ -153,7 +153,7 @@ pub(super) fn pattern(
             &owned
         }
     };
-    pattern::parse(text, dialect, &known).map_err(|error| {
+    let read = pattern::parse(text, dialect, &known).map_err(|error| {
         let column = (error.column as usize).saturating_sub(1).saturating_sub(prefix.len());
         let before: String = text[prefix.len()..].chars().take(column).collect();
         let position = match before.rsplit_once('\n') {
@@ -169,7 +169,16 @@ pub(super) fn pattern(
             }
             PatternFault::Unsupported => unsupported(error.construct, position, error.message),
         }
-    })
+    })?;
+    match read.looks_outside(dialect) {
+        None => Ok(read),
+        Some(construct) => {
+            let message = "it looks at the text around the terminal, and a terminal is read for itself: \
+                           take it out and write in the rules what may stand there, or decode with \
+                           tokfold.mask_store, which cuts a text as Lark's lexer does";
+            Err(unsupported(construct.to_owned(), position, message))
+        }
+    }
 }
 
 /// The chunks that the JSON text behind `%regex` lists.

@@ -286,8 +286,9 @@ fn empty_language(grammar: &Grammar) -> Error {
     let root = grammar.rule(grammar.root());
     Error::Unsupported {
         construct: root.name.clone(),
-        message: "the language is empty: no derivation from this rule ever ends; \
-                  add an alternative that does not call the rule again"
+        message: "the language is empty: no text of this rule ever ends, as where it always calls itself \
+                  again, or none matches, as of the pattern `$a` or of an intersection; add an alternative \
+                  that has a text"
             .to_owned(),
         position: root.position,
     }

@@ -387,6 +387,22 @@ impl Matcher {
         call.run(py, |interrupt| matcher.closing_tokens(most, interrupt))
     }
 
+    /// The first bytes of a completion of the fewest bytes.
+    #[pyo3(signature = (most, interrupt=None))]
+    fn closing_bytes<'py>(
+        &self,
+        py: Python<'py>,
+        most: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        let bytes = call.run(py, |interrupt| matcher.closing_bytes(most, interrupt))?;
+        Ok(PyBytes::new(py, &bytes))
+    }
+
     /// How many of some bytes could be read next, and the bytes that may come there.
     fn readable<'py>(
         &self,

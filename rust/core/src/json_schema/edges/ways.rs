@@ -134,10 +134,10 @@ impl Converter<'_> {
         Error::Limit {
             limit: "max_schema_alternatives",
             value: self.options.max_alternatives as u64,
-            message:
-                "the alternatives of the schema ask for more combinations of conditions on one \
-                      value; give them a property whose `const` tells them apart"
-                    .into(),
+            message: "the alternatives of the schema, each array and object of an `enum` among them, ask \
+                      for more combinations of conditions on one value; list fewer, or give objects that \
+                      do not have it a property whose `const` tells them apart"
+                .into(),
         }
     }
 }

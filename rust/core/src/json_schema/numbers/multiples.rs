@@ -57,7 +57,7 @@ impl Multiples {
             limit: "max_multiple",
             value: MAX_MULTIPLE,
             message: format!(
-                "the multiples of {} take more remainders; use a divisor of fewer digits, or check \
+                "the multiples of {} take more remainders than an automaton keeps; use a divisor of fewer digits, or check \
                  the number when it is read",
                 of.abbreviated()
             ),

@@ -187,3 +187,52 @@ fn other_grammars() {
     wrong("start: @ring", 1, 12, "in the grammar `@ring`: `@ring`, `@ring2` is named by itself");
     wrong("start: @wrong", 1, 8, "in the grammar `@wrong`: `x` is not defined");
 }
+
+/// A condition at the edge of a terminal looks at the text around it, which the terminal is read without.
+#[test]
+fn conditions_that_look_around_a_terminal() {
+    let refused = |pattern: &str, options: &LarkOptions| {
+        let text = format!("start: \"x\" A \"y\"\nA: {pattern}");
+        match within(&text, options, 1_000) {
+            Err(Error::Unsupported { construct, position, .. }) => {
+                assert_eq!((position.line, position.column), (2, 4), "{pattern}");
+                construct.contains(" of a terminal")
+            }
+            Err(error) => panic!("{pattern}: {error}"),
+            Ok(_) => false,
+        }
+    };
+    let rust = LarkOptions::default();
+    let both = [
+        "/if\\b/",
+        "/\\bif/",
+        "/a(b|c\\b)/",
+        "/(a\\b)+/",
+        "/a\\bb?/",
+        "/b?\\Ba/",
+        "/(?m:a$)/",
+        "/(?m:^a)/",
+    ];
+    for pattern in both {
+        assert!(refused(pattern, &rust), "{pattern}");
+        assert!(refused(pattern, &python()), "{pattern}");
+    }
+    let python_alone =
+        ["/if(?!\\w)/", "/a(?=b)/", "/a((?=b)|c)/", "/(?<!x)b/", "/^b/", "/b$/", "/a(?!b)c?/"];
+    for pattern in python_alone {
+        assert!(refused(pattern, &python()), "{pattern}");
+    }
+    for pattern in ["/^b/", "/b$/", "/^(a|b)$/", "/a\\b-/"] {
+        assert!(!refused(pattern, &rust), "{pattern}");
+    }
+    for pattern in [
+        "/(?!if$)[a-z]+/",
+        "/a(?=b)b/",
+        "/ab(?<!x)c/",
+        "/[a-z]+(?<!if)/",
+        "/a\\b-/",
+        "/(?!and\\b)\\w+/",
+    ] {
+        assert!(!refused(pattern, &python()), "{pattern}");
+    }
+}

@@ -25,6 +25,7 @@
 //! residual   the third way, for all other patterns, such as those with lookaround: formulas over positions, read
 //!            character by character
 //!  clauses   the formulas: disjunctions of conjunctions
+//! outside    conditions at the edges of a pattern, which look at the text around a match
 //! to_expr    expressions of a grammar, in which counts stay counts
 //! boundaries `\b` and `\B` written out as sets of characters, for these
 //! ```
@@ -43,6 +44,7 @@ mod foreign;
 mod groups;
 mod kinds;
 mod lengths;
+mod outside;
 mod parser;
 mod program;
 mod quantifiers;

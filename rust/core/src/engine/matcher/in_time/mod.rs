@@ -7,6 +7,7 @@
 //! comparison: [`Hint`](super::hint::Hint) says what the stacks of a text needed at most when they were last looked at, and
 //! one token adds a bounded number to that. Files:
 //!
+//! - [`closing`]: shortest completions;
 //! - [`answers`]: masks near the end, put together of answers that all texts share;
 //! - [`walk`]: the same by a walk of the trie with the stacks of the text, where answers take too much;
 //! - [`unique`]: arrays whose items are unique, of which the stacks give a bound alone; [`visits`] collects their
@@ -18,6 +19,7 @@
 //! is at most one token more than the text needs where it stands.
 
 pub(super) mod answers;
+mod closing;
 #[cfg(test)]
 mod tests;
 mod unique;
@@ -33,17 +35,8 @@ use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Position, Result};
 use crate::stacks::{NONE, SetId};
 use crate::unique::At;
+pub use closing::Shortest;
 use unique::{Completions, Unit};
-
-/// What it takes to end the text of a matcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shortest {
-    /// The fewest tokens, the stop token not counted; `None` where no tokens of the vocabulary complete
-    /// the text.
-    pub tokens: Option<u32>,
-    /// The fewest bytes; `None` where no bytes complete it, as where a token must come that is taken whole.
-    pub bytes: Option<u32>,
-}
 
 impl Matcher {
     /// Allows so many tokens from the first step on, the stop token counted: every mask leaves enough to
@@ -397,79 +390,6 @@ impl Matcher {
             let trie = (&folded.walker.trie, Over::Classes);
             self.engine.entries_in_time(trie, family, set, most, interrupt, row).map_err(halted)
         })
-    }
-
-    /// The fewest tokens and bytes with which the text can end.
-    ///
-    /// # Errors
-    /// [`Error::Unsupported`] as for [`Self::limit_tokens`]; [`Error::Limit`], [`Error::Deadline`],
-    /// [`Error::Cancelled`].
-    pub fn shortest(&self, interrupt: &Interrupt) -> Result<Shortest> {
-        self.refuse_uncounted()?;
-        let interrupt = &self.mask_interrupt(interrupt);
-        interrupt.look()?;
-        let mut family = lock::write(&self.family, interrupt)?;
-        if self.ended(&family) {
-            return Ok(Shortest { tokens: Some(0), bytes: Some(0) });
-        }
-        let known = |number: u32| (number < UNREACHABLE).then_some(number);
-        let tokens = self.fewest_now(&mut family, interrupt)?;
-        let bytes = match self.engine.network.has_unique_items() {
-            true => {
-                let stand = family.step(self.at).stand;
-                Completions::new(self, Unit::Bytes, interrupt).fewest(&mut family, stand)?
-            }
-            false => self.with_stacks(&mut family, interrupt, |family, set| {
-                Ok(self.letters(family, set, interrupt)?.0)
-            })?,
-        };
-        Ok(Shortest { tokens: known(tokens), bytes: known(bytes) })
-    }
-
-    /// A shortest completion: of the tokens with which the fewest follow always that with the lowest id;
-    /// at most `most`, without a stop token.
-    ///
-    /// # Errors
-    /// [`Error::Budget`] where no tokens complete the text; those of [`Self::shortest`].
-    pub fn closing_tokens(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
-        let shortest = self.shortest(interrupt)?;
-        let Some(count) = shortest.tokens else {
-            return Err(Error::Budget { needed: None, left: 0 });
-        };
-        let mut fork = self.fork();
-        (fork.max_tokens, fork.prefer_end) = (None, 0);
-        let interrupt = &self.mask_interrupt(interrupt);
-        let mut row = vec![0; crate::mask::words(self.engine.vocabulary.len())];
-        let mut out = Vec::new();
-        for left in (0..count).rev().take(most) {
-            interrupt.look()?;
-            let mut family = lock::write(&fork.family, interrupt)?;
-            fork.with_stacks(&mut family, interrupt, |family, set| {
-                fork.allow(family, interrupt);
-                let engine = &fork.engine;
-                let over = engine.ends_over(interrupt);
-                let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
-                let made = engine.over_tokens_in_time(over, &mut row, interrupt, |trie, bits| {
-                    engine.entries_in_time((trie, over), family, set, left, interrupt, bits)
-                });
-                family.release();
-                made
-            })?;
-            drop(family);
-            let stops = fork.stop_ids();
-            let ids = row.iter().zip(0u32..).flat_map(|(&word, at)| {
-                (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
-            });
-            let mut ids = ids.filter(|id| stops.binary_search(id).is_err());
-            let id = match self.engine.network.has_unique_items() {
-                true => fork.first_in_time(ids, left, interrupt)?,
-                false => ids.next(),
-            };
-            let Some(id) = id else { break };
-            fork.accept_token(id, interrupt)?;
-            out.push(id);
-        }
-        Ok(out)
     }
 }
 

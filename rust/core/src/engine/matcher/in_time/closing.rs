@@ -1,0 +1,149 @@
+//! Shortest completions of a text: how many tokens and bytes they have, and which.
+
+use super::uncounted;
+use super::unique::{Completions, Unit};
+use crate::budget::Interrupt;
+use crate::ending::UNREACHABLE;
+use crate::engine::Matcher;
+use crate::engine::history::Family;
+use crate::engine::lock;
+use crate::engine::matcher::Accept;
+use crate::error::{Error, Result};
+
+/// What it takes to end the text of a matcher.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shortest {
+    /// The fewest tokens, the stop token not counted; `None` where no tokens of the vocabulary complete
+    /// the text.
+    pub tokens: Option<u32>,
+    /// The fewest bytes; `None` where no bytes complete it, as where a token must come that is taken whole.
+    pub bytes: Option<u32>,
+}
+
+impl Matcher {
+    /// The fewest tokens and bytes with which the text can end.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] as for [`Self::limit_tokens`]; [`Error::Limit`], [`Error::Deadline`],
+    /// [`Error::Cancelled`].
+    pub fn shortest(&self, interrupt: &Interrupt) -> Result<Shortest> {
+        self.refuse_uncounted()?;
+        let interrupt = &self.mask_interrupt(interrupt);
+        interrupt.look()?;
+        let mut family = lock::write(&self.family, interrupt)?;
+        if self.ended(&family) {
+            return Ok(Shortest { tokens: Some(0), bytes: Some(0) });
+        }
+        let known = |number: u32| (number < UNREACHABLE).then_some(number);
+        let tokens = self.fewest_now(&mut family, interrupt)?;
+        let bytes = self.fewest_bytes(&mut family, interrupt)?;
+        Ok(Shortest { tokens: known(tokens), bytes: known(bytes) })
+    }
+
+    fn fewest_bytes(&self, family: &mut Family, interrupt: &Interrupt) -> Result<u32> {
+        if self.engine.network.has_unique_items() {
+            let stand = family.step(self.at).stand;
+            return Completions::new(self, Unit::Bytes, interrupt).fewest(family, stand);
+        }
+        self.with_stacks(family, interrupt, |family, set| {
+            Ok(self.letters(family, set, interrupt)?.0)
+        })
+    }
+
+    /// A shortest completion: of the tokens with which the fewest follow always that with the lowest id;
+    /// at most `most`, without a stop token.
+    ///
+    /// # Errors
+    /// [`Error::Budget`] where no tokens complete the text; those of [`Self::shortest`].
+    pub fn closing_tokens(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u32>> {
+        let shortest = self.shortest(interrupt)?;
+        let Some(count) = shortest.tokens else {
+            return Err(Error::Budget { needed: None, left: 0 });
+        };
+        let mut fork = self.fork();
+        (fork.max_tokens, fork.prefer_end) = (None, 0);
+        let interrupt = &self.mask_interrupt(interrupt);
+        let mut row = vec![0; crate::mask::words(self.engine.vocabulary.len())];
+        let mut out = Vec::new();
+        for left in (0..count).rev().take(most) {
+            interrupt.look()?;
+            let mut family = lock::write(&fork.family, interrupt)?;
+            fork.with_stacks(&mut family, interrupt, |family, set| {
+                fork.allow(family, interrupt);
+                let engine = &fork.engine;
+                let over = engine.ends_over(interrupt);
+                let over = over.map_err(|halt| engine.ending_halted(halt, interrupt))?;
+                let made = engine.over_tokens_in_time(over, &mut row, interrupt, |trie, bits| {
+                    engine.entries_in_time((trie, over), family, set, left, interrupt, bits)
+                });
+                family.release();
+                made
+            })?;
+            drop(family);
+            let stops = fork.stop_ids();
+            let ids = row.iter().zip(0u32..).flat_map(|(&word, at)| {
+                (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
+            });
+            let mut ids = ids.filter(|id| stops.binary_search(id).is_err());
+            let id = match self.engine.network.has_unique_items() {
+                true => fork.first_in_time(ids, left, interrupt)?,
+                false => ids.next(),
+            };
+            let Some(id) = id else { break };
+            fork.accept_token(id, interrupt)?;
+            out.push(id);
+        }
+        Ok(out)
+    }
+
+    /// A completion of the fewest bytes: of the bytes with which the fewest follow always the lowest; at most
+    /// `most`. Bytes cost no tokens.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where a token must come that no bytes write; those of [`Self::shortest`].
+    pub fn closing_bytes(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u8>> {
+        self.refuse_uncounted()?;
+        let interrupt = &self.mask_interrupt(interrupt);
+        interrupt.look()?;
+        let mut fork = self.fork();
+        (fork.max_tokens, fork.prefer_end) = (None, 0);
+        let left = |fork: &Self| {
+            let mut family = lock::write(&fork.family, interrupt)?;
+            match fork.ended(&family) {
+                true => Ok(0),
+                false => fork.fewest_bytes(&mut family, interrupt),
+            }
+        };
+        let mut needed = left(&fork)?;
+        if needed >= UNREACHABLE {
+            return Err(uncounted(
+                "a token must come that is taken whole, which no bytes write; use closing_tokens()"
+                    .into(),
+            ));
+        }
+        let mut out = Vec::new();
+        while needed > 0 && out.len() < most {
+            let (_, bytes) = fork.readable(&[], interrupt)?;
+            let mut nearest = None;
+            for byte in bytes {
+                interrupt.look()?;
+                if fork.accept_bytes(&[byte], interrupt)? != Accept::Taken {
+                    continue;
+                }
+                let after = left(&fork)?;
+                fork.rollback(1, interrupt)?;
+                if nearest.is_none_or(|(best, _)| after < best) {
+                    nearest = Some((after, byte));
+                }
+                if after < needed {
+                    break;
+                }
+            }
+            let Some((after, byte)) = nearest.filter(|(after, _)| *after < needed) else { break };
+            fork.accept_bytes(&[byte], interrupt)?;
+            out.push(byte);
+            needed = after;
+        }
+        Ok(out)
+    }
+}
