@@ -379,7 +379,7 @@ def test_generations_that_take_turns_are_refused(vocabulary, rows) -> None:
     one, other = (step(shared, ids) for ids in prompts)
     for _ in range(2):
         with pytest.raises(
-            MatcherStateError, match="left for another one.* a processor of its own"
+            MatcherStateError, match=r"left for another one.* a processor of its own"
         ):
             step(shared, one)
     for _ in range(3):  # the one that came last goes on
@@ -409,7 +409,7 @@ def test_scores_of_which_nothing_is_left() -> None:
     processor = GrammarLogitsProcessor(compiled)
     scores = torch.zeros(2, SIZE)
     scores[1, ord("a")] = -torch.inf
-    with pytest.raises(MatcherStateError, match="row 1: the scores of all .* min_new_tokens"):
+    with pytest.raises(MatcherStateError, match=r"row 1: the scores of all .* min_new_tokens"):
         processor(torch.tensor([[1], [1]]), scores)
     lenient = GrammarLogitsProcessor(compiled, dead_rows="leave")
     assert lenient(torch.tensor([[1]]), torch.full((1, SIZE), -torch.inf)).isinf().all()
