@@ -267,7 +267,7 @@ def fault(schema: Any, **options: Any) -> str:
 
 def test_an_option_that_leaves_no_value_is_named() -> None:
     year = {"type": "integer", "minimum": 1900}
-    named = {"properties": {"year": year}, "required": ["year"]}
+    named = {"type": "object", "properties": {"year": year}, "required": ["year"]}
     assert "within max_digits=3, and the schema needs one; raise the option" in fault(
         named, max_digits=3
     )

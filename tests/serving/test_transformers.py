@@ -367,7 +367,7 @@ def test_one_processor_for_one_generation_after_another(model, inputs, compiled)
 
 def step(processor, ids):
     """Ids and one token more, the first with the highest score."""
-    scores = processor(ids, torch.zeros(len(ids), SIZE))
+    scores = processor(ids, torch.zeros(len(ids), len(BYTES)))
     return torch.cat([ids, scores.argmax(dim=1, keepdim=True)], dim=1)
 
 
@@ -407,13 +407,13 @@ def test_a_generation_that_was_cut_is_left_for_good() -> None:
 def test_scores_of_which_nothing_is_left() -> None:
     compiled = tokfold.compile('root ::= "a" [bc]', BYTES)
     processor = GrammarLogitsProcessor(compiled)
-    scores = torch.zeros(2, SIZE)
+    scores = torch.zeros(2, len(BYTES))
     scores[1, ord("a")] = -torch.inf
-    with pytest.raises(MatcherStateError, match=r"row 1: the scores of all .* min_new_tokens"):
+    with pytest.raises(MatcherStateError, match=r"row 1: the scores of all .*min_new_tokens"):
         processor(torch.tensor([[1], [1]]), scores)
     lenient = GrammarLogitsProcessor(compiled, dead_rows="leave")
-    assert lenient(torch.tensor([[1]]), torch.full((1, SIZE), -torch.inf)).isinf().all()
-    narrow = torch.full((1, SIZE), -torch.inf)
+    assert lenient(torch.tensor([[1]]), torch.full((1, len(BYTES)), -torch.inf)).isinf().all()
+    narrow = torch.full((1, len(BYTES)), -torch.inf)
     narrow[0, ord("c")] = 1.0
     ids = step(processor, torch.tensor([[2]]))
     assert processor(ids, narrow)[0, ord("c")] == 1.0

@@ -163,12 +163,12 @@ class NextMasks:
         Raises:
             As :meth:`wait` and :func:`apply_class_bitmask_`.
         """
+        rows = self.wait()
         if logits.ndim == 2 and logits.shape[0] != len(self.matchers):
             raise ValueError(
                 f"logits have {logits.shape[0]} rows, and there are {len(self.matchers)} matchers: "
                 "each row has a matcher, also where its text has ended"
             )
-        rows = self.wait()
         if not rows:
             return logits
         masks = self._masks[: len(rows)]
