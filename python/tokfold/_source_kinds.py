@@ -10,6 +10,7 @@ from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokfold import _core
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
 from tokfold._written import is_lark
 from tokfold.errors import AmbiguousSourceError
@@ -51,7 +52,10 @@ def kind_of(source: object) -> SourceKind:
     if isinstance(source, str):
         return _kind_of_text(source)
     if isinstance(source, Mapping):
-        return "structural_tag" if _is_tag(source) else "json_schema"
+        if _is_tag(source):
+            return "structural_tag"
+        _refuse_document(source)
+        return "json_schema"
     if isinstance(source, bool) or _is_type(source) or is_adapter(source):
         return "json_schema"
     if hasattr(source, "model_dump_json") and getattr(source, "type", None) == "structural_tag":
@@ -111,6 +115,35 @@ def _kind_of_text(text: str) -> SourceKind:
             "pass a list for a choice of texts"
         )
     return "grammar"
+
+
+def _refuse_document(source: Mapping[Any, Any]) -> None:
+    """Refuse a mapping with names that are no keywords, where no keyword constrains anything.
+
+    As a schema it takes any JSON value. It is a document, a misspelled schema, or an example of
+    what is to be written.
+    """
+    if any(_core.keyword_role(name) == "constrains" for name in source if isinstance(name, str)):
+        return
+    for keyword in ("$defs", "definitions"):
+        defined = source.get(keyword)
+        if isinstance(defined, Mapping) and defined:
+            raise AmbiguousSourceError(
+                f"the schema only defines others under {keyword!r}, and would take any JSON value; "
+                f'say which is meant, as {{"$ref": "#/{keyword}/{next(iter(defined))}", ...}}'
+            )
+    others = [name for name in source if isinstance(name, str) and _is_no_keyword(name)]
+    if others:
+        shown = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
+        raise AmbiguousSourceError(
+            f"the mapping has no keyword of JSON Schema that constrains anything, but {shown}: as "
+            "a schema it would take any JSON value; pass a schema of what is meant, such as "
+            '{"properties": {...}}, or a type, or call Grammar.from_json_schema to take it as it is'
+        )
+
+
+def _is_no_keyword(name: str) -> bool:
+    return not name.startswith("x-") and _core.keyword_role(name) is None
 
 
 def _is_tag(source: Mapping[str, Any]) -> bool:

@@ -20,6 +20,7 @@ import itertools
 import operator
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, SupportsIndex, TypeVar
@@ -32,10 +33,15 @@ from tokfold._checks import wrong_type
 from tokfold._lazy import lazy
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
-from tokfold._loaders.companions import Companions, add_tokens, read_companions
-from tokfold._loaders.resolve import checked_special, detected_stop_ids, final_size
+from tokfold._loaders.companions import (
+    Companions,
+    add_tokens,
+    known_stop_ids,
+    read_companions,
+)
+from tokfold._loaders.resolve import checked_special, final_size, named_stop_ids
 from tokfold._names import Named, missing, with_our_options
-from tokfold.errors import ArgumentTypeError, VocabularyError
+from tokfold.errors import ArgumentTypeError, StopTokenWarning, VocabularyError
 
 __all__ = ["Vocabulary", "byte_vocabulary", "check_vocabulary"]
 
@@ -176,6 +182,10 @@ class Vocabulary(metaclass=Named):
                 bytes of a token depend on its neighbours (WordPiece), or an id is out of range.
             ArgumentTypeError: ``path`` is no path, or ``special_tokens`` no mapping.
 
+        Warns:
+            StopTokenWarning: nothing says which tokens end a text, and those with well-known texts
+                are taken.
+
         """
         if not isinstance(path, str | os.PathLike):
             raise wrong_type("path", "a str or a path", path)
@@ -256,7 +266,11 @@ class Vocabulary(metaclass=Named):
         del loaded.tokens[total:]
         special = [token_id for token_id in loaded.special_ids if token_id < total]
         if stop_token_ids is None:
-            stop_token_ids = detected_stop_ids(loaded, companions, total)
+            stop_token_ids = named_stop_ids(loaded, companions, total)
+            if not stop_token_ids:
+                stop_token_ids = known_stop_ids(loaded)
+                if stop_token_ids and loaded.kind != "raw":  # files of ranks name none
+                    _warn_of_a_guess(loaded, stop_token_ids)
         return cls(
             loaded.tokens, stop_token_ids, special, total, name=loaded.name, kind=loaded.kind
         )
@@ -486,6 +500,17 @@ def _names_a_model(path: str) -> bool:
 def _core_of(vocabulary: Vocabulary) -> _core.Vocabulary:
     stop, special = list(vocabulary._stop), list(vocabulary._special)
     return _core.Vocabulary(vocabulary._blob, vocabulary._offsets, stop, special)
+
+
+def _warn_of_a_guess(loaded: LoadedVocabulary, stop_token_ids: list[int]) -> None:
+    listed = ", ".join(f"{loaded.tokens[token_id].decode()!r}" for token_id in stop_token_ids)
+    warnings.warn(
+        f"{loaded.name} does not say which tokens end a text, and those with well-known texts are "
+        f"taken: {listed}. A model that ends with another one cannot end: pass the folder of the "
+        "model, whose generation_config.json names them, or stop_token_ids=[...]",
+        StopTokenWarning,
+        stacklevel=4,
+    )
 
 
 def byte_vocabulary() -> Vocabulary:

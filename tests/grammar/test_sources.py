@@ -115,6 +115,13 @@ def test_models() -> None:
         (None, "must be a tokfold.Grammar"),
         (12, "must be a tokfold.Grammar"),
         ({"a", "b"}, "must be a tokfold.Grammar"),
+        (
+            {"name": "string", "year": "integer"},
+            "'name', 'year': as a schema it would",
+        ),
+        ({"propertis": {"a": {}}, "title": "A"}, "but 'propertis': as a schema"),
+        ({"title": "Dune", "pages": 412, "a": 1, "b": 2, "c": 3}, "'pages', 'a', 'b', ...: as a"),
+        ({"$defs": {"A": {"type": "null"}}}, '{"$ref": "#/$defs/A", ...}'),
     ],
 )
 def test_ambiguous_sources_are_refused(source: Any, advice: str) -> None:
@@ -123,6 +130,22 @@ def test_ambiguous_sources_are_refused(source: Any, advice: str) -> None:
             compile(source, BYTES)
         assert isinstance(caught.value, TypeError)
         assert isinstance(caught.value, tokfold.TokfoldError)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {},
+        {"title": "anything"},
+        {"x-note": 1},
+        {"$defs": {"A": {"type": "null"}}, "$ref": "#/$defs/A"},
+        {"nullable": True, "other": 1},
+        {"const": 1, "name": "a"},
+    ],
+)
+def test_mappings_that_are_schemas(schema: dict[str, Any]) -> None:
+    assert accepts(tokfold.compile(schema, BYTES, classes="never"), "1") == ("$ref" not in schema)
+    assert Grammar.from_json_schema(schema) is not None
 
 
 def test_faults_of_sources_have_their_names() -> None:

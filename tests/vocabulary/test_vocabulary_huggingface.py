@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
-from tokfold.errors import VocabularyError
+from tokfold.errors import StopTokenWarning, VocabularyError
 from tokfold.vocabulary import Vocabulary
 from vocabulary.vocabulary_samples import (
     ADDED_SPECIAL,
@@ -120,6 +121,23 @@ class TestMarks:
         fast = wrapped(tokenizer, eos_token="<|end|>")
         assert Vocabulary.from_huggingface(fast, stop_token_ids=[3]).stop_token_ids == (3,)
         assert Vocabulary.from_huggingface(fast, stop_token_ids=[]).stop_token_ids == ()
+
+    def test_a_guess_is_said(self, tokenizer, tmp_path):
+        path = tmp_path / "tokenizer.json"
+        tokenizer.save(str(path))
+        if Vocabulary.from_file(path, stop_token_ids=[]).kind == "raw":
+            pytest.skip("nearly all of these end with </s>")
+        for read in (
+            lambda **options: Vocabulary.from_file(path, **options),
+            lambda **options: Vocabulary.from_huggingface(tokenizer, **options),
+        ):
+            with pytest.warns(StopTokenWarning, match=r"well-known texts are taken: '") as caught:
+                guessed = read().stop_token_ids
+            assert guessed
+            assert {one.filename for one in caught} == {__file__}
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                assert read(stop_token_ids=guessed).stop_token_ids == guessed
 
     def test_known_stop_tokens_as_xgrammar(self, tokenizer):
         xgrammar = pytest.importorskip("xgrammar")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tokfold._loaders.checks import checked_size, integer
-from tokfold._loaders.companions import Companions, known_stop_ids
+from tokfold._loaders.companions import Companions
 from tokfold._loaders.parts import LoadedVocabulary
 from tokfold.errors import VocabularyError
 
@@ -44,8 +44,8 @@ def final_size(loaded: LoadedVocabulary, companions: Companions, size: int | Non
     return companions.size
 
 
-def detected_stop_ids(loaded: LoadedVocabulary, companions: Companions, size: int) -> list[int]:
-    """Stop tokens that the files or the tokenizer name, else those known by their text."""
+def named_stop_ids(loaded: LoadedVocabulary, companions: Companions, size: int) -> list[int]:
+    """Stop tokens that the files or the tokenizer name."""
     found: dict[int, str] = {token_id: loaded.name for token_id in loaded.stop_ids}
     found.update((token_id, str(path)) for token_id, path in companions.stop_ids.items())
     for text in companions.stop_texts:
@@ -58,4 +58,4 @@ def detected_stop_ids(loaded: LoadedVocabulary, companions: Companions, size: in
                 f"{source}: stop token {token_id} is outside [0, {size}); pass "
                 "stop_token_ids=[...] with the right ones, or a size that covers it"
             )
-    return list(found) or known_stop_ids(loaded)
+    return list(found)

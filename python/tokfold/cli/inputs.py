@@ -8,6 +8,7 @@ import importlib.resources
 import json
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -247,9 +248,12 @@ def read_tokenizer(name: str) -> Vocabulary:
     """The vocabulary of a tokenizer file or folder, or ``tekken``."""
     if name == TEKKEN and not Path(name).exists():
         return read_packaged_tekken()
-    from tokfold import Vocabulary
+    from tokfold import StopTokenWarning, Vocabulary
 
-    return Vocabulary.from_file(name)
+    with warnings.catch_warnings():
+        # No command is held to a model, which may end its texts with other tokens.
+        warnings.simplefilter("ignore", StopTokenWarning)
+        return Vocabulary.from_file(name)
 
 
 def read_tokenizer_or_bytes(name: str | None) -> Vocabulary:

@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tokfold_core::budget::Budget;
 use tokfold_core::error::Result;
-use tokfold_core::json_schema::dialect::Dialect;
+use tokfold_core::json_schema::dialect::{Dialect, Keyword, Role};
 use tokfold_core::json_schema::{
     self, Beginning, Escapes, KeyOrder, NoteLevel, SchemaNote, SchemaOptions, SchemaSource, Style,
     Whitespace,
@@ -68,6 +68,16 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
         }
     }
     Ok(options)
+}
+
+/// What a keyword of JSON Schema is for; `None` where the name is no keyword.
+#[pyfunction]
+pub(crate) fn keyword_role(name: &str) -> Option<&'static str> {
+    Keyword::named(name).map(|keyword| match keyword.role {
+        Role::Constrains => "constrains",
+        Role::Structure => "structure",
+        Role::Annotates => "annotates",
+    })
 }
 
 /// The same of many schemas side by side, without resources; `None` where one cannot be converted.

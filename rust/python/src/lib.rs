@@ -47,7 +47,7 @@ mod _core {
     use super::grammar::{Grammar, Parts, digest, repair_printed};
     #[pymodule_export]
     use super::json_schema::{
-        convert_json_schema, convert_json_schemas, explain_document, schema_notes,
+        convert_json_schema, convert_json_schemas, explain_document, keyword_role, schema_notes,
         schema_rule_origins,
     };
     #[pymodule_export]
