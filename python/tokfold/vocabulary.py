@@ -509,7 +509,7 @@ def _warn_of_a_guess(loaded: LoadedVocabulary, stop_token_ids: list[int]) -> Non
         f"taken: {listed}. A model that ends with another one cannot end: pass the folder of the "
         "model, whose generation_config.json names them, or stop_token_ids=[...]",
         StopTokenWarning,
-        stacklevel=4,
+        stacklevel=5,
     )
 
 
