@@ -90,8 +90,7 @@ class TestTokens:
     def test_texts_of_another_type(self, matcher):
         with pytest.raises(TypeError):
             matcher.accept_bytes("x")
-        with pytest.raises(UnicodeEncodeError):
-            matcher.accept_string("\ud800")
+        assert not matcher.accept_string("\ud800")  # it has no UTF-8, so no grammar takes it
         assert matcher.num_steps == 1
 
     def test_a_matcher_of_something_else(self):

@@ -235,16 +235,16 @@ def test_a_move_keeps_how_a_text_ends():
 
 def test_a_budget_that_the_other_grammar_cannot_keep():
     found = grammar(triggered([tag("one")]))
-    other = found.with_tags([tag("two", 1)])
-    on_chart = tokfold.compile(
-        other, VOCABULARY, classes="never", options=tokfold.CompileOptions(engine="chart")
-    )
+    names = [f"name{number}" for number in range(20)]
+    schema = {"type": "object", "properties": {key: {} for key in names}, "required": names}
+    content = {"type": "json_schema", "json_schema": schema, "any_order": True}
+    uncounted = found.with_tags([{**tag("two"), "content": content}])
     matcher = tokfold.Matcher(compiled(found), max_tokens=9)
     assert matcher.accept_bytes(b"so ")
-    with pytest.raises(tokfold.UnsupportedGrammarError, match="chart"):
-        matcher.moved_to(on_chart)
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="members in any order"):
+        matcher.moved_to(compiled(uncounted))
     assert (matcher.tokens_left, matcher.text) == (9, b"so ")
-    assert matcher.moved_to(compiled(other)).tokens_left == 9
+    assert matcher.moved_to(compiled(found.with_tags([tag("two", 1)]))).tokens_left == 9
 
 
 def test_a_move_to_what_is_not_compiled():

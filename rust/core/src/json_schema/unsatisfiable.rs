@@ -99,7 +99,7 @@ impl Converter<'_> {
         let (node, keyword) = self.cause(root, values)?;
         let says_false = matches!(self.node(node), JsonNode::Boolean(_));
         let message = match node == self.schemas.root() {
-            _ if says_false => "the schema is `false`, which no value satisfies; allow some",
+            _ if says_false => "no value satisfies the schema `false`; allow some",
             true => {
                 "no value satisfies the schema; remove the conditions that contradict each other"
             }
