@@ -283,8 +283,8 @@ impl Arrays {
         Ok((at, bytes.len()))
     }
 
-    /// Reads a byte in an array of single values, before the stacks do, and takes those out that have read an item
-    /// twice; returns whether the array is over.
+    /// Reads a byte in an array of strings, numbers and literals, before the stacks read it. Removes the stacks in
+    /// which the byte completes an item that the array already has. Returns whether the array has ended.
     fn read_flat<N: Deref<Target = Network>>(
         &mut self,
         network: &Network,
@@ -309,8 +309,8 @@ impl Arrays {
         Ok(is_over)
     }
 
-    /// The same in an array of any values; `None` where the byte begins an array within, and the stacks have read
-    /// it.
+    /// Reads a byte in an array of any values, as [`Self::read_flat`] does. Returns `None` if the byte opens an array
+    /// within: the stacks have then read it.
     fn read_nested<N: Deref<Target = Network>>(
         &mut self,
         network: &Network,
