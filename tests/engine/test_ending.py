@@ -300,6 +300,7 @@ def test_closing_bytes_are_a_shortest_completion() -> None:
         ({"type": "string", "minLength": 4, "pattern": "^(ab|é)*$"}, '"a', None),
         ({"type": "array", "items": {"enum": ["a", "b"]}, "uniqueItems": True}, '["a",', b'"b"]'),
         ({"const": 1}, "1", b""),
+        ({"enum": ["z", "y", "x"]}, '"', b'x"'),  # the lowest of those with the fewest
     ):
         matcher = tokfold.Matcher(compiled_of(tokfold.Grammar.from_json_schema(schema)))
         assert matcher.accept_string(text)
