@@ -189,17 +189,7 @@ impl BoundaryWriter {
 
     /// Whether a part has the empty text.
     fn is_nullable(&mut self, part: PatternNodeId) -> bool {
-        for node in &self.tree.nodes[self.is_nullable.len()..] {
-            let of = |part: &PatternNodeId| self.is_nullable[part.index()];
-            let is_nullable = match node {
-                PatternNode::Empty | PatternNode::Assert(_) | PatternNode::Look { .. } => true,
-                PatternNode::Set(_) => false,
-                PatternNode::Sequence(parts) => parts.iter().all(of),
-                PatternNode::Choice(parts) => parts.iter().any(of),
-                PatternNode::Repeat { body, min, .. } => *min == 0 || of(body),
-            };
-            self.is_nullable.push(is_nullable);
-        }
+        self.tree.extend_nullable(&mut self.is_nullable);
         self.is_nullable[part.index()]
     }
 

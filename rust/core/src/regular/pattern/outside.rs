@@ -1,6 +1,6 @@
 //! Conditions at the edges of a pattern, which look at the text around a match.
 
-use super::syntax::{Assertion, PatternNode, PatternTree};
+use super::syntax::{Assertion, PatternNode};
 use super::{Pattern, PatternDialect};
 
 /// An edge of a match.
@@ -15,7 +15,8 @@ impl Pattern {
     /// the text around the match. A pattern of Rust may have `^` and `$` there.
     pub(crate) fn looks_outside(&self, dialect: PatternDialect) -> Option<&'static str> {
         let tree = &self.tree;
-        let is_nullable = nullable(tree);
+        let mut is_nullable = Vec::new();
+        tree.extend_nullable(&mut is_nullable);
         let mut is_met = vec![[false; 2]; tree.nodes.len()];
         let mut work = vec![(tree.root(), Side::Start), (tree.root(), Side::End)];
         while let Some((id, side)) = work.pop() {
@@ -53,22 +54,6 @@ impl Pattern {
         }
         None
     }
-}
-
-/// For each node whether it has an empty match, or reads nothing.
-fn nullable(tree: &PatternTree) -> Vec<bool> {
-    let mut out: Vec<bool> = Vec::with_capacity(tree.nodes.len());
-    // Children stand before their parents.
-    for node in &tree.nodes {
-        out.push(match node {
-            PatternNode::Empty | PatternNode::Assert(_) | PatternNode::Look { .. } => true,
-            PatternNode::Set(_) => false,
-            PatternNode::Sequence(parts) => parts.iter().all(|part| out[part.index()]),
-            PatternNode::Choice(parts) => parts.iter().any(|part| out[part.index()]),
-            PatternNode::Repeat { body, min, .. } => *min == 0 || out[body.index()],
-        });
-    }
-    out
 }
 
 fn looks(assertion: Assertion, side: Side, dialect: PatternDialect) -> Option<&'static str> {

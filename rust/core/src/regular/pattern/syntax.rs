@@ -124,6 +124,20 @@ impl PatternTree {
         out
     }
 
+    /// Adds the nodes that `known` lacks: for each whether it has an empty match. Assertions and lookaround read
+    /// nothing.
+    pub(super) fn extend_nullable(&self, known: &mut Vec<bool>) {
+        for node in &self.nodes[known.len()..] {
+            known.push(match node {
+                PatternNode::Empty | PatternNode::Assert(_) | PatternNode::Look { .. } => true,
+                PatternNode::Set(_) => false,
+                PatternNode::Sequence(parts) => parts.iter().all(|part| known[part.index()]),
+                PatternNode::Choice(parts) => parts.iter().any(|part| known[part.index()]),
+                PatternNode::Repeat { body, min, .. } => *min == 0 || known[body.index()],
+            });
+        }
+    }
+
     fn add(&mut self, node: PatternNode, is_place: bool) -> PatternNodeId {
         let id = PatternNodeId(self.nodes.len() as u32);
         self.nodes.push(node);
