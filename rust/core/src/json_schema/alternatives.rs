@@ -53,6 +53,7 @@ impl Converter<'_> {
             return Ok(Alternatives {
                 own: [Alternative { formula: whole, order }].into(),
                 all: None,
+                chained: None,
             });
         }
         let mut choices = vec![Choice::default()];
@@ -96,7 +97,12 @@ impl Converter<'_> {
             let none = Choice::default();
             let formula = if closes { self.closed(conditions, whole, &none)? } else { whole };
             let order = self.order(conditions, formula, &none)?;
-            return Ok(Alternatives { own: [Alternative { formula, order }].into(), all: None });
+            let chained = if in_any_order { None } else { self.chained(conditions, order)? };
+            return Ok(Alternatives {
+                own: [Alternative { formula, order }].into(),
+                all: None,
+                chained,
+            });
         }
         let mut out = Vec::with_capacity(by_order.len());
         for (order, formulas) in by_order {
@@ -113,7 +119,9 @@ impl Converter<'_> {
             let order = self.order(conditions, formula, &Choice::default())?;
             all = Some(Alternative { formula, order });
         }
-        Ok(Alternatives { own: out.into(), all })
+        let last = all.or(out.first().copied()).filter(|_| !in_any_order);
+        let chained = last.map_or(Ok(None), |last| self.chained(conditions, last.order))?;
+        Ok(Alternatives { own: out.into(), all, chained })
     }
 
     /// The formula of objects that meet some conditions where some branches are taken; closed where

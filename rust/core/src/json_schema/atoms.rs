@@ -234,6 +234,8 @@ pub(super) struct Alternatives {
     pub(super) own: Box<[Alternative]>,
     /// All of them, in the order of all names together, where they are several.
     pub(super) all: Option<Alternative>,
+    /// The last of these orders, with what conditions bring right behind what they ask for, where that is another one.
+    pub(super) chained: Option<OrderId>,
 }
 
 /// One formula for each type, and for objects its alternatives: a condition on a value.

@@ -5,16 +5,18 @@
 //! the same name is due are one state, so they share what they begin with. In any order, a state also
 //! says which of the known names were read.
 //!
-//! Files: `names` (classes of other names), `ordered` (schema order), `unjoined` (objects that are a chain of
-//! members). Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
+//! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
+//! were read), `unjoined` (objects that are a chain of members). Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
 
 mod names;
 mod ordered;
+mod spent;
 mod unjoined;
 
-use super::atoms::{
-    Alternative, Alternatives, AlternativesId, Atom, NameId, ObjectId, SchemaId, SchemaKey,
-};
+use ordered::Room;
+pub(super) use spent::Spent;
+
+use super::atoms::{Alternative, Alternatives, AlternativesId, ObjectId, OrderId};
 use super::automata::{MemberEdge, MemberName, ObjectAutomaton, ObjectState};
 use super::converter::Converter;
 use super::formula::FormulaId;
@@ -42,15 +44,16 @@ pub(super) fn too_many_unordered(names: usize) -> Error {
     }
 }
 
-/// For atoms that speak of known names alone, by their schema, which names those are.
-pub(super) type Spent = FxHashMap<SchemaId, Vec<usize>>;
-
 /// Where a member is read in any order: which known names were read.
 type AnyOrderPlace = (u64, FormulaId);
 
 /// So few alternatives, with so few names, may also be written in the order of all their names together.
 const FEW_ALTERNATIVES: usize = 8;
 const FEW_NAMES: usize = 48;
+
+/// So many states may stand at one name of an object with conditions before its order chains them: six conditions that
+/// are open at once.
+const MOST_CONDITIONS_APART: usize = 64;
 
 /// So many alternatives may also be written with their own names in that order.
 const SOME_ALTERNATIVES: usize = 64;
@@ -69,15 +72,18 @@ impl Converter<'_> {
     }
 
     fn make_object(&mut self, alternatives: AlternativesId) -> Result<ObjectAutomaton> {
-        let Alternatives { own, all } = (**self.alternative_sets.get(alternatives)).clone();
+        let Alternatives { own, all, chained } =
+            (**self.alternative_sets.get(alternatives)).clone();
         if let (KeyOrder::Any, [one]) = (self.options.key_order, &*own)
             && !self.orders.get(one.order).is_empty()
         {
             return self.make_in_any_order(one);
         }
         let Some(all) = all else {
-            let automaton = self.make_ordered(&own, true, usize::MAX)?;
-            return automaton.ok_or_else(|| self.too_many_states());
+            return match (&*own, chained) {
+                ([one], Some(chained)) => self.with_conditions(one, chained),
+                _ => self.in_one_order(&own),
+            };
         };
         let mut names = 0;
         for alternative in own.iter() {
@@ -97,36 +103,62 @@ impl Converter<'_> {
         if own.len() <= SOME_ALTERNATIVES && (keep_to_their_names || !are_few) {
             in_common = self.in_common_order(&own, all.order)?;
             if in_common.is_empty() {
-                return self.each_by_itself(&own, &all, names);
+                return self.each_by_itself(&own, (&all, chained), names);
             }
             in_common.splice(..0, own.iter().copied());
         }
         let as_one = if are_few { [&own[..], &[all]].concat() } else { Vec::new() };
         for more in [in_common, as_one] {
             if !more.is_empty()
-                && let Some(automaton) = self.make_ordered(&more, true, 8 * names + 64)?
+                && let Some(automaton) =
+                    self.make_ordered(&more, true, Room::of_states(8 * names + 64))?
             {
                 return Ok(automaton);
             }
         }
-        self.each_by_itself(&own, &all, names)
+        self.each_by_itself(&own, (&all, chained), names)
     }
 
     /// The automaton of alternatives, each in its own order, or, where this takes too many states, all in
-    /// one order. `names` bounds their names.
+    /// one order, or in that one with conditions chained. `names` bounds their names.
     fn each_by_itself(
         &mut self,
         own: &[Alternative],
-        all: &Alternative,
+        (all, chained): (&Alternative, Option<OrderId>),
         names: usize,
     ) -> Result<ObjectAutomaton> {
         for is_shared in [true, false] {
-            if let Some(automaton) = self.make_ordered(own, is_shared, 12 * names + 128)? {
+            let room = Room::of_states(12 * names + 128);
+            if let Some(automaton) = self.make_ordered(own, is_shared, room)? {
                 return Ok(automaton);
             }
         }
-        let automaton = self.make_ordered(&[*all], true, usize::MAX)?;
+        match chained {
+            Some(chained) => self.with_conditions(all, chained),
+            None => self.in_one_order(&[*all]),
+        }
+    }
+
+    fn in_one_order(&mut self, alternatives: &[Alternative]) -> Result<ObjectAutomaton> {
+        let automaton = self.make_ordered(alternatives, true, Room::ANY)?;
         automaton.ok_or_else(|| self.too_many_states())
+    }
+
+    /// The automaton of an alternative with conditions: in its own order where it has few states at each name, else in
+    /// the order that chains them where that has, else in its own.
+    fn with_conditions(
+        &mut self,
+        alternative: &Alternative,
+        chained: OrderId,
+    ) -> Result<ObjectAutomaton> {
+        let room = Room { at_a_place: MOST_CONDITIONS_APART, ..Room::ANY };
+        for order in [alternative.order, chained] {
+            let alternative = Alternative { order, ..*alternative };
+            if let Some(automaton) = self.make_ordered(&[alternative], true, room)? {
+                return Ok(automaton);
+            }
+        }
+        self.in_one_order(&[*alternative])
     }
 
     /// The automaton of an object whose names may come in any order.
@@ -165,7 +197,7 @@ impl Converter<'_> {
                 let rest = self.present(formula, Member::Named(name), 0)?;
                 let next = read | 1 << index;
                 for &(value, rest) in self.edges(rest)?.iter() {
-                    let rest = self.without_spent(rest, &spent, |place| next >> place & 1 == 1)?;
+                    let rest = self.without_spent(rest, &spent, &|place| next >> place & 1 == 1)?;
                     let name = MemberName::Known(index as u32);
                     state.members.push(MemberEdge { name, value, to: enter((next, rest)) });
                 }
@@ -184,69 +216,6 @@ impl Converter<'_> {
         }
         let (alternatives, states) = (Rc::from([*alternative]), Rc::new(states));
         Ok(ObjectAutomaton { alternatives, order, states, classes, required: None })
-    }
-
-    /// The atoms of a formula that speak of known names alone: which of these they restrict, as places
-    /// in the order. Once all of them were read or are absent, the atom holds whatever comes.
-    pub(super) fn spent_with(&mut self, formula: FormulaId, names: &[NameId]) -> Result<Spent> {
-        let places: FxHashMap<NameId, usize> = names.iter().copied().zip(0..).collect();
-        let mut out = FxHashMap::default();
-        for (atom, _) in self.formulas.atoms_of(formula) {
-            let Atom::Properties(schema) = *self.atom(atom) else { continue };
-            let SchemaKey::Schema(node, scope) = self.key(schema) else { continue };
-            let Some(properties) = self.object_of(node, "properties") else { continue };
-            if !self.names_all_it_restricts(schema)? {
-                continue;
-            }
-            let mut restricted = Vec::new();
-            let known = self.property_names(node)?;
-            for ((_, child), name) in properties.iter().zip(known.iter()) {
-                self.spend(1)?;
-                let child = self.child(child, scope);
-                if !self.is_trivial(child)
-                    && let Some(&place) = places.get(name)
-                {
-                    restricted.push(place);
-                }
-            }
-            restricted.sort_unstable();
-            out.insert(schema, restricted);
-        }
-        Ok(out)
-    }
-
-    /// Whether a schema restricts members of known names alone.
-    fn names_all_it_restricts(&self, schema: SchemaId) -> Result<bool> {
-        let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
-        Ok(self.object_of(node, "properties").is_some()
-            && self.object_of(node, "patternProperties").is_none()
-            && self.schemas.subschema(node, "additionalProperties")?.is_none())
-    }
-
-    /// The formula without atoms that hold whatever comes. `is_done` says whether a known name, by its
-    /// place in the order, was read or is absent.
-    pub(super) fn without_spent(
-        &mut self,
-        formula: FormulaId,
-        spent: &Spent,
-        is_done: impl Fn(usize) -> bool,
-    ) -> Result<FormulaId> {
-        let is_spent = |restricted: &[usize]| restricted.iter().rev().all(|&place| is_done(place));
-        let applies = self.formulas.atoms_of(formula).iter().any(|&(atom, _)| {
-            matches!(self.atom(atom), Atom::Properties(schema)
-                if spent.get(schema).is_some_and(|restricted| is_spent(restricted)))
-        });
-        if !applies {
-            return Ok(formula);
-        }
-        self.derive(formula, &mut |this, number| {
-            if let Atom::Properties(schema) = this.atom(number)
-                && spent.get(schema).is_some_and(|restricted| is_spent(restricted))
-            {
-                return Ok(FormulaId::TRUE);
-            }
-            Ok(this.formulas.of_atom(number))
-        })
     }
 
     /// Counts a state of an object or array.

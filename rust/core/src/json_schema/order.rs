@@ -1,5 +1,8 @@
 //! In which order the members of an object stand: names as they first appear in the schema, left to
-//! right through keywords and branches; names that only conditions mention come last.
+//! right through keywords and branches; names that only conditions mention come last. `chained` has another order, for
+//! objects whose conditions multiply in this one.
+
+mod chained;
 
 use super::atoms::{Atom, NameId, OrderId, SchemaId, SchemaKey, Type};
 use super::choice::{Applied, Choice};

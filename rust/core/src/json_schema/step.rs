@@ -253,7 +253,7 @@ impl Converter<'_> {
         Ok(())
     }
 
-    fn unevaluated_atom(
+    pub(super) fn unevaluated_atom(
         &mut self,
         atom: impl Fn(SchemaId, Box<[Branch]>) -> Atom,
         owner: SchemaId,

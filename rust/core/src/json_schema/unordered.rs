@@ -236,7 +236,7 @@ impl Converter<'_> {
         for (value, formula) in (0..).zip(begun) {
             // What restricts no known name holds from the start.
             let is_done = |place| discriminator == Some(place as u32);
-            let formula = self.without_spent(formula, &out.spent, is_done)?;
+            let formula = self.without_spent(formula, &out.spent, &is_done)?;
             let before: Vec<u32> = discriminator.into_iter().collect();
             let (required, formula) = self.apart_required(formula, &before, &out)?;
             if formula != FormulaId::FALSE {
@@ -313,7 +313,7 @@ impl Converter<'_> {
                 let is_read = out.bit(place as u32).is_some_and(|own| next_read & own != 0);
                 is_read || discriminator == Some(place as u32)
             };
-            let rest = self.without_spent(rest, &out.spent, is_done)?;
+            let rest = self.without_spent(rest, &out.spent, &is_done)?;
             let (required, rest) = self.apart_required(rest, before, out)?;
             if rest == FormulaId::FALSE {
                 continue;

@@ -190,7 +190,8 @@ impl SchemaWalk<'_, '_> {
         let asked = match known {
             Some(_) => self.converter.present(next.formula, Member::Named(number), 0)?,
             None => {
-                let alone = Alternatives { own: [object.alternative].into(), all: None };
+                let own = [object.alternative].into();
+                let alone = Alternatives { own, all: None, chained: None };
                 let alone = self.converter.alternative_sets.intern(alone);
                 let whole = self.converter.object(alone)?;
                 let classes = self.converter.objects[usize::from(whole)].classes.clone();

@@ -21,6 +21,21 @@ type Thread = (u32, u32, FormulaId);
 /// What threads have in common that go on together: the name that is due, or the alternative.
 type ThreadGroup = (Option<NameId>, u32);
 
+/// How many states an automaton may have: in all, and where as many names are done.
+#[derive(Clone, Copy)]
+pub(super) struct Room {
+    pub(super) states: usize,
+    pub(super) at_a_place: usize,
+}
+
+impl Room {
+    pub(super) const ANY: Self = Self { states: usize::MAX, at_a_place: usize::MAX };
+
+    pub(super) fn of_states(states: usize) -> Self {
+        Self { states, ..Self::ANY }
+    }
+}
+
 /// The automaton of the alternatives of an object, in the orders of their names, while it is made.
 struct Ordered<'o> {
     alternatives: &'o [Alternative],
@@ -108,12 +123,12 @@ impl Converter<'_> {
     }
 
     /// The automaton of alternatives, each in the order of its own names. Where the same name is due in
-    /// several, these are one state, if they are shared; `None` where there are more than so many states.
+    /// several, these are one state, if they are shared; `None` where there is not the room for the states.
     pub(super) fn make_ordered(
         &mut self,
         alternatives: &[Alternative],
         is_shared: bool,
-        most: usize,
+        room: Room,
     ) -> Result<Option<ObjectAutomaton>> {
         let mut out = Ordered {
             alternatives,
@@ -146,11 +161,13 @@ impl Converter<'_> {
             out.names.push(names);
             threads.push((number, 0, alternative.formula));
         }
+        let order_length = order.len();
         let order = self.orders.intern(order.into());
         let separately = !is_shared;
         let before = self.num_states;
         out.enter(threads);
         let mut states: Vec<ObjectState> = Vec::new();
+        let mut at_places = vec![0; order_length + 1];
         while states.len() < out.threads.len() {
             self.count_state()?;
             let threads = out.threads[states.len()].clone();
@@ -172,7 +189,8 @@ impl Converter<'_> {
             }
             self.spend(1 + state.members.len() + threads.len())?;
             states.push(state);
-            if states.len() > most {
+            at_places[done as usize] += 1;
+            if states.len() > room.states || at_places[done as usize] > room.at_a_place {
                 self.num_states = before;
                 return Ok(None);
             }
@@ -217,11 +235,11 @@ impl Converter<'_> {
             let is_done = |place: usize| place < next as usize;
             let rest = self.present(formula, Member::Named(name), 0)?;
             for &(value, rest) in self.edges(rest)?.iter() {
-                let rest = self.without_spent(rest, spent, is_done)?;
+                let rest = self.without_spent(rest, spent, &is_done)?;
                 goes_on(value, (number, next, rest));
             }
             let rest = self.absent(formula, name, 0)?;
-            let rest = self.without_spent(rest, spent, is_done)?;
+            let rest = self.without_spent(rest, spent, &is_done)?;
             if rest != FormulaId::FALSE {
                 without.push((number, next, rest));
             }
