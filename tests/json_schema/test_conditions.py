@@ -1,4 +1,4 @@
-"""Objects with lists of conditions: each is forgotten once nothing that it speaks of may still come.
+"""Objects with lists of conditions: each is forgotten once nothing it speaks of may still come.
 
 The judge is a validator. Of a schema whose names stand in ``properties`` the order is theirs; where
 conditions bring names, these stand behind what the conditions ask for as soon as there are many.
@@ -41,12 +41,12 @@ def conditions(number: int, then: Form) -> Schema:
 
 def in_pairs(number: int, then: Form) -> Schema:
     names = [name for i in range(number) for name in (f"x{i}", f"b{i}")]
-    return {"properties": dict.fromkeys(names, {}), **conditions(number, then)}
+    return {"properties": {name: {} for name in names}, **conditions(number, then)}
 
 
 def asked_for(number: int, then: Form) -> Schema:
     names = [f"x{i}" for i in range(number)]
-    return {"properties": dict.fromkeys(names, {}), **conditions(number, then)}
+    return {"properties": {name: {} for name in names}, **conditions(number, then)}
 
 
 def with_else(number: int, then: Form) -> Schema:
