@@ -3,7 +3,8 @@
 The keys of an object that schemas name come in the order in which these name them first. Of a
 schema these are the names of its ``properties``; then, left to right through its keywords, those of
 its branches and of what it refers to; then those of its ``required``, whose order nobody means.
-What is named under ``not`` and ``if`` and by dependencies of names comes after that. Keys that no
+What is named under ``not`` and ``if`` and by dependencies of names comes after that, for a schema
+before the schemas that it applies, and for these before the conditions within them. Keys that no
 schema names come last, in any order.
 
 Which branches are still possible is told by what was read before, and the others say nothing of the
@@ -100,6 +101,12 @@ class Order:
             self._walk(target, walk)
             return
         walk.schemas.append((schema, walk.is_late))
+        for keyword, inner in schema.items():
+            if keyword in LATER and not self._is_dead(schema, keyword):
+                walk.later.append(inner)
+            elif keyword in DEPENDENCIES:
+                for name, needed in _dict(inner).items():
+                    walk.later.append([name, *(n for n in _list(needed) if isinstance(n, str))])
         walk.names.update(dict.fromkeys(_dict(schema.get("properties"))))
         for keyword, inner in schema.items():
             if keyword in ("enum", "const"):
@@ -110,11 +117,8 @@ class Order:
             elif keyword in ALWAYS and not self._is_dead(schema, keyword):
                 for branch in inner if isinstance(inner, list) else [inner]:
                     self._walk(branch, walk)
-            elif keyword in LATER and not self._is_dead(schema, keyword):
-                walk.later.append(inner)
             elif keyword in DEPENDENCIES:
-                for name, needed in _dict(inner).items():
-                    walk.later.append([name, *(n for n in _list(needed) if isinstance(n, str))])
+                for needed in _dict(inner).values():
                     self._walk(needed, walk)
         required = (n for n in _list(schema.get("required")) if isinstance(n, str))
         walk.names.update(dict.fromkeys(required))

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from random import Random
 from typing import Any
 
 import jsonschema_rs
 import pytest
 import tokfold
+from json_schema.order import Order
 from strategies.profiles import CASES, LONG, LONG_FACTOR
 
 BYTES = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
@@ -167,3 +169,146 @@ def test_names_of_properties_keep_their_order() -> None:
     assert not accepts(grammar, '{"x0": 1, "b0": 2, "z": 1}')
     assert not accepts(grammar, '{"z": 1, "x0": 1, "a": 1, "b0": 2}')
     assert not accepts(grammar, '{"z": 1, "x0": 1, "a": 1}')
+
+
+def test_names_beside_conditions_keep_their_order() -> None:
+    """What ``not`` names, no condition brings: it stays before the names of the conditions."""
+    number = 9
+    every = {"if": {"required": [f"x{i}" for i in range(number)]}, "then": {"required": ["z"]}}
+    schema = conditions(number, THEN["both"])
+    schema = {"not": {"properties": {"q": INTEGER}, "required": ["q"]}, **schema}
+    schema["allOf"].insert(0, every)
+    grammar = compiled(schema, additional_properties=True)
+    assert accepts(grammar, '{"q": "", "x0": 1, "b0": 2, "x8": 1, "b8": 3}')
+    assert not accepts(grammar, '{"q": 1, "x0": 1, "b0": 2}')
+    assert not accepts(grammar, '{"x0": 1, "b0": 2, "q": ""}')
+
+
+@dataclass
+class Chain:
+    """A random list of conditions: the names that each asks for, and those that it brings."""
+
+    schema: Schema
+    conditions: list[tuple[list[str], list[str]]]
+
+    def order(self) -> list[str]:
+        """The order of names that chains the conditions, stated slowly."""
+        base = Order(self.schema).names()
+        brought = {name for _, brings in self.conditions for name in brings}
+        brought -= set(self.schema["properties"])
+        out: list[str] = []
+
+        def place(name: str) -> None:
+            if name in out:
+                return
+            out.append(name)
+            for asks, brings in self.conditions:
+                if name in asks and set(asks) <= set(out):
+                    for also in brings:
+                        if also in brought:
+                            place(also)
+
+        for name in [*(name for name in base if name not in brought), *base]:
+            place(name)
+        return out
+
+    def closed(self) -> Schema:
+        """What an ``if`` or ``dependentRequired`` names is described beside it."""
+
+        def described(part: Any) -> Any:
+            if not isinstance(part, dict):
+                return [described(item) for item in part] if isinstance(part, list) else part
+            out = {keyword: described(inner) for keyword, inner in part.items()}
+            needed = part.get("dependentRequired", {})
+            named = {name: True for names in ([*needed], *needed.values()) for name in names}
+            named |= dict.fromkeys(part.get("if", {}).get("properties", {}), True)
+            return (
+                out
+                if not named
+                else {**out, "allOf": [*out.get("allOf", []), {"properties": named}]}
+            )
+
+        return {"unevaluatedProperties": False, **described(self.schema)}
+
+    def some_value(self, random: Random) -> dict[str, Any]:
+        """A value that often has what its conditions bring."""
+        names = Order(self.schema).names()
+        kept = random.sample(names, random.randint(0, len(names)))
+        value = {name: 1 if random.random() < 0.9 else "x" for name in kept}
+        for _ in range(random.choice([0, len(names)])):
+            for asks, brings in self.conditions:
+                if all(value.get(name) == 1 for name in asks):
+                    value.update(dict.fromkeys(brings, 1))
+        return value
+
+
+def some_chain(random: Random) -> Chain:
+    names = [f"n{i}" for i in range(random.randint(24, 40))]
+    random.shuffle(names)
+    described = names[: random.randint(8, 16)]
+    found: list[tuple[list[str], list[str]]] = []
+    schema: Schema = {"type": "object", "properties": {name: {} for name in described}}
+
+    def some_condition(depth: int) -> Schema:
+        asks = random.sample(described if depth == 0 else names, random.choice([1, 1, 1, 2]))
+        of = names if random.random() < 0.1 else names[len(described) :]
+        brings = random.sample(of, random.randint(1, 2))
+        there = {"properties": {name: INTEGER for name in asks}, "required": asks}
+        then: Schema = {"properties": {name: INTEGER for name in brings}}
+        if random.random() < 0.5:
+            then["required"] = brings[:1]
+        place = len(found)
+        found.append((asks, brings))
+        if depth == 0 and random.random() < 0.2:
+            inner = some_condition(1)
+            then.update(inner)
+            found[place] = (asks, list(Order(then).names()))
+        return {"if": there, "then": then}
+
+    schema["allOf"] = [some_condition(0) for _ in range(random.randint(7, 10))]
+    needed = {
+        name: random.sample(names, random.randint(1, 2))
+        for name in random.sample(described, random.randint(0, 2))
+    }
+    if needed:
+        schema["dependentRequired"] = needed
+        found[:0] = [([name], brings) for name, brings in needed.items()]
+    return Chain(schema, found)
+
+
+def test_random_chains_in_one_order_of_two() -> None:
+    """Each valid value is accepted in the schema's order or in the chained one, and in no other."""
+    chained = refused = 0
+    for seed in range(60 * LONG_FACTOR if LONG else 60):
+        random = Random(seed)
+        chain = some_chain(random)
+        closed = random.random() < 0.5
+        try:
+            grammar = compiled(chain.schema, additional_properties=not closed)
+        except tokfold.LimitExceededError:
+            # Conditions that ask for what others bring may multiply in either order.
+            refused += 1
+            continue
+        judge = jsonschema_rs.Draft202012Validator(chain.closed() if closed else chain.schema)
+        orders = [Order(chain.schema).names(), chain.order()]
+        possible = list(orders)
+        for _ in range(60):
+            value = chain.some_value(random)
+            valid = judge.is_valid(value)
+            texts = [
+                json.dumps({name: value[name] for name in order if name in value})
+                for order in orders
+            ]
+            verdicts = [accepts(grammar, text) for text in texts]
+            assert any(verdicts) == valid, (seed, value)
+            possible = [
+                o for o, v in zip(orders, verdicts, strict=True) if v == valid and o in possible
+            ]
+            assert possible, (seed, value)
+            shuffled = json.dumps(value)
+            if shuffled not in texts:
+                assert not accepts(grammar, shuffled), (seed, value)
+            CASES["conditions: random chains"] += 1
+        chained += orders[0] not in possible
+    assert chained > 10
+    assert refused < 3 * LONG_FACTOR

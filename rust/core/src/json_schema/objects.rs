@@ -6,7 +6,8 @@
 //! says which of the known names were read.
 //!
 //! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
-//! were read), `unjoined` (objects that are a chain of members). Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
+//! were read), `unjoined` (objects that are a chain of members). Any order stands here where few names are known, and in
+//! [`unordered`](super::unordered) else.
 
 mod names;
 mod ordered;
@@ -51,8 +52,8 @@ type AnyOrderPlace = (u64, FormulaId);
 const FEW_ALTERNATIVES: usize = 8;
 const FEW_NAMES: usize = 48;
 
-/// So many states may stand at one name of an object with conditions before its order chains them: six conditions that
-/// are open at once.
+/// So many states may stand at one name of an object with conditions before its order chains them: those of six
+/// conditions that are open at once.
 const MOST_CONDITIONS_APART: usize = 64;
 
 /// So many alternatives may also be written with their own names in that order.

@@ -77,10 +77,10 @@ impl Converter<'_> {
         let mut is_late = false;
         loop {
             let Some(step) = work.pop() else {
-                if is_late || left.as_ref().is_some_and(|left| left.is_empty()) {
+                if later.is_empty() || left.as_ref().is_some_and(|left| left.is_empty()) {
                     break;
                 }
-                // Conditions, and what they hold, in the order in which they were met.
+                // Conditions in the order in which they were met, then those within them.
                 is_late = true;
                 work = std::mem::take(&mut later);
                 work.reverse();
@@ -99,11 +99,7 @@ impl Converter<'_> {
                 OrderStep::Schema(schema) => {
                     let (steps, conditions) = self.named_by(schema, choice)?;
                     work.extend(steps.into_iter().rev());
-                    if is_late {
-                        work.extend(conditions.into_iter().rev());
-                    } else {
-                        later.extend(conditions);
-                    }
+                    later.extend(conditions);
                 }
             }
             if left.as_ref().is_some_and(|left| left.is_empty()) {

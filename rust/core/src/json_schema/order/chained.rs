@@ -24,6 +24,14 @@ struct Found {
     described: FxHashSet<NameId>,
 }
 
+impl Found {
+    /// The names that conditions alone bring.
+    fn brought(&self) -> FxHashSet<NameId> {
+        let brings = self.conditions.iter().flat_map(|condition| &condition.brings);
+        brings.copied().filter(|name| !self.described.contains(name)).collect()
+    }
+}
+
 impl Converter<'_> {
     /// The names of an order, with those that conditions alone bring right behind those that these ask for; `None`
     /// where that is the order itself.
@@ -50,6 +58,7 @@ impl Converter<'_> {
                 asking.entry(name).or_default().push(number);
             }
         }
+        let brought = found.brought();
         let mut out: Vec<NameId> = Vec::with_capacity(names.len());
         let mut write = |name: NameId| {
             let mut work = vec![name];
@@ -63,18 +72,16 @@ impl Converter<'_> {
                     missing[number] -= 1;
                     if missing[number] == 0 {
                         let brings = &found.conditions[number].brings;
-                        work.extend(brings.iter().filter(|name| !found.described.contains(name)));
+                        work.extend(brings.iter().filter(|name| brought.contains(name)));
                     }
                 }
                 work[before..].reverse();
             }
         };
-        for &name in names.iter().filter(|name| found.described.contains(name)) {
+        for &name in names.iter().filter(|name| !brought.contains(name)) {
             write(name);
         }
-        for condition in &found.conditions {
-            condition.asks.iter().chain(&condition.brings).for_each(|&name| write(name));
-        }
+        // What is left is asked for by what it brings, or by nothing that holds.
         names.iter().for_each(|&name| write(name));
         Ok((*out != **names).then(|| self.orders.intern(out.into())))
     }
