@@ -6,12 +6,13 @@
 //! says which of the known names were read.
 //!
 //! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
-//! were read), `unjoined` (objects that are a chain of members). Any order stands here where few names are known, and in
-//! [`unordered`](super::unordered) else.
+//! were read), `unjoined` (objects that are a chain of members) and `tails` (the ends that such chains have in common).
+//! Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
 
 mod names;
 mod ordered;
 mod spent;
+mod tails;
 mod unjoined;
 
 use ordered::Room;

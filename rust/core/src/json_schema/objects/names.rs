@@ -136,7 +136,10 @@ impl Converter<'_> {
     }
 
     /// The patterns and the schemas that a formula of objects asks names for.
-    fn asked_of_names(&mut self, formula: FormulaId) -> Result<(Vec<LanguageId>, Vec<SchemaId>)> {
+    pub(super) fn asked_of_names(
+        &mut self,
+        formula: FormulaId,
+    ) -> Result<(Vec<LanguageId>, Vec<SchemaId>)> {
         let (mut patterns, mut schemas) = (Vec::new(), Vec::new());
         let mut seen: FxHashSet<FormulaId> = FxHashSet::default();
         let mut work = vec![formula];

@@ -2,9 +2,11 @@
 //! its own names.
 
 use super::Spent;
-use super::unjoined::Unjoined;
+use super::tails::{Tail, Tails};
 use crate::error::Result;
-use crate::json_schema::atoms::{Alternative, Atom, NameId, OrderId, SchemaId, SchemaKey, ValueId};
+use crate::json_schema::atoms::{
+    Alternative, Atom, LanguageId, NameId, OrderId, SchemaId, SchemaKey, ValueId,
+};
 use crate::json_schema::automata::{
     MemberEdge, MemberName, NameClass, ObjectAutomaton, ObjectState,
 };
@@ -13,13 +15,35 @@ use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::step::Member;
 use crate::json_schema::value::JsonNode;
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::ops::Range;
 use std::rc::Rc;
 
-/// An alternative on the way: its number, how many of its names are done, and what is left of it.
-type Thread = (u32, u32, FormulaId);
+/// An alternative on the way.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum Thread {
+    /// Where no condition joins the members that are left: the number of the tail.
+    Tail(u32),
+    /// The number of the alternative, how many of its names are done, and what is left of it.
+    Joined(u32, u32, FormulaId),
+}
 
-/// What threads have in common that go on together: the name that is due, or the alternative.
-type ThreadGroup = (Option<NameId>, u32);
+/// What threads have in common that go on together: the name that is due, or what is asked of other names.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum ThreadGroup {
+    Due(NameId),
+    Others(Option<u32>),
+}
+
+/// What is asked of other names: the known ones, patterns of names, and the formula where it says more.
+type AskedOfOthers = (Box<[NameId]>, Box<[LanguageId]>, Option<FormulaId>);
+
+/// The classes of other names that a formula does not tell apart.
+struct OtherNames {
+    formula: FormulaId,
+    known: Rc<Box<[NameId]>>,
+    /// Where they stand among all, once they are made.
+    place: Option<Range<usize>>,
+}
 
 /// How many states an automaton may have: in all, and where as many names are done.
 #[derive(Clone, Copy)]
@@ -39,13 +63,17 @@ impl Room {
 /// The automaton of the alternatives of an object, in the orders of their names, while it is made.
 struct Ordered<'o> {
     alternatives: &'o [Alternative],
-    /// The known names of each alternative, which of them some atoms speak of alone, and the classes of
-    /// other names: where these begin among all classes, once they are made.
+    /// The known names of each alternative, and which of them some atoms speak of alone, where that matters.
     names: Vec<Rc<Box<[NameId]>>>,
-    spent: Vec<Spent>,
-    /// What each alternative says of its members one by one, where no condition joins them.
-    unjoined: Vec<Option<Unjoined>>,
-    classes_of: Vec<Option<std::ops::Range<usize>>>,
+    spent: Vec<Option<Spent>>,
+    /// The number of what each alternative asks of other names, once a thread of it gets there; none for no others.
+    asked_by: Vec<Option<u32>>,
+    tails: Tails,
+    /// The thread of each alternative, number of names that are done, and formula that is left.
+    known: FxHashMap<(u32, u32, FormulaId), Thread>,
+    /// What formulas ask of other names.
+    asked: FxHashMap<AskedOfOthers, u32>,
+    others: Vec<OtherNames>,
     classes: Vec<Rc<NameClass>>,
     /// The place of each known name in the order of all.
     places: FxHashMap<NameId, u32>,
@@ -55,18 +83,48 @@ struct Ordered<'o> {
 }
 
 impl Ordered<'_> {
-    /// The name that is due in a thread; `None` where all are done.
-    fn due(&self, thread: &Thread) -> Option<NameId> {
-        self.names[thread.0 as usize].get(thread.1 as usize).copied()
-    }
-
+    /// What is due in a thread.
     fn group(&self, thread: &Thread) -> ThreadGroup {
-        let due = self.due(thread);
-        (due, if due.is_some() { 0 } else { thread.0 })
+        match *thread {
+            Thread::Tail(tail) => match self.tails.get(tail) {
+                Tail::Name(due) => ThreadGroup::Due(due.name),
+                Tail::Others(asked, _) => ThreadGroup::Others(Some(asked)),
+                Tail::End(_) => ThreadGroup::Others(None),
+            },
+            Thread::Joined(number, done, _) => {
+                let number = number as usize;
+                let due = self.names[number].get(done as usize);
+                due.map_or(ThreadGroup::Others(self.asked_by[number]), |&name| {
+                    ThreadGroup::Due(name)
+                })
+            }
+        }
     }
 
     fn is_together(&self, threads: &[Thread]) -> bool {
         threads.windows(2).all(|pair| self.group(&pair[0]) == self.group(&pair[1]))
+    }
+
+    /// How many of the known names are left in a thread.
+    fn left(&self, thread: &Thread) -> usize {
+        match *thread {
+            Thread::Tail(tail) => match self.tails.get(tail) {
+                Tail::Name(due) => due.left as usize,
+                Tail::Others(..) | Tail::End(_) => 0,
+            },
+            Thread::Joined(number, done, _) => self.names[number as usize].len() - done as usize,
+        }
+    }
+
+    /// What is left of an object in a thread without names that are due; none where it has no other names either.
+    fn left_at_end(&self, thread: Thread) -> Option<FormulaId> {
+        match thread {
+            Thread::Joined(_, _, formula) => Some(formula),
+            Thread::Tail(tail) => match self.tails.get(tail) {
+                Tail::Others(_, formula) => Some(formula),
+                Tail::Name(_) | Tail::End(_) => None,
+            },
+        }
     }
 
     /// The state of some threads.
@@ -81,22 +139,18 @@ impl Ordered<'_> {
         })
     }
 
-    /// The states of threads that go apart.
-    fn parted(&mut self, threads: &[Thread], separately: bool) -> Vec<u32> {
-        let mut groups: Vec<(ThreadGroup, Vec<Thread>)> = Vec::new();
+    /// The states of threads that go apart: for each of what may be due.
+    fn parted(&mut self, threads: &[Thread]) -> Vec<u32> {
+        let mut groups: Vec<Vec<Thread>> = Vec::new();
         let mut known: FxHashMap<ThreadGroup, usize> = FxHashMap::default();
         for thread in threads {
-            let mut key = self.group(thread);
-            if separately {
-                key.1 = thread.0;
-            }
-            let place = *known.entry(key).or_insert_with(|| {
-                groups.push((key, Vec::new()));
+            let place = *known.entry(self.group(thread)).or_insert_with(|| {
+                groups.push(Vec::new());
                 groups.len() - 1
             });
-            groups[place].1.push(*thread);
+            groups[place].push(*thread);
         }
-        groups.into_iter().map(|(_, threads)| self.enter(threads)).collect()
+        groups.into_iter().map(|threads| self.enter(threads)).collect()
     }
 }
 
@@ -134,8 +188,11 @@ impl Converter<'_> {
             alternatives,
             names: Vec::with_capacity(alternatives.len()),
             spent: Vec::with_capacity(alternatives.len()),
-            unjoined: Vec::with_capacity(alternatives.len()),
-            classes_of: vec![None; alternatives.len()],
+            asked_by: vec![None; alternatives.len()],
+            tails: Tails::default(),
+            known: FxHashMap::default(),
+            asked: FxHashMap::default(),
+            others: Vec::new(),
             classes: Vec::new(),
             places: FxHashMap::default(),
             threads: Vec::new(),
@@ -152,45 +209,46 @@ impl Converter<'_> {
                     order.len() as u32 - 1
                 });
             }
-            let unjoined = self.unjoined(alternative, &names)?;
-            out.spent.push(match unjoined {
-                Some(_) => Spent::default(),
-                None => self.spent_with(alternative.formula, &names)?,
+            out.names.push(names.clone());
+            let thread = self.thread(&mut out, number, 0, alternative.formula)?;
+            out.spent.push(match thread {
+                Thread::Tail(_) => None,
+                Thread::Joined(..) => Some(self.spent_with(alternative.formula, &names)?),
             });
-            out.unjoined.push(unjoined);
-            out.names.push(names);
-            threads.push((number, 0, alternative.formula));
+            threads.push(thread);
         }
-        let order_length = order.len();
+        let most = out.names.iter().map(|names| names.len()).max().unwrap_or(0);
         let order = self.orders.intern(order.into());
-        let separately = !is_shared;
         let before = self.num_states;
         out.enter(threads);
         let mut states: Vec<ObjectState> = Vec::new();
-        let mut at_places = vec![0; order_length + 1];
+        let mut at_places = vec![0; most + 1];
         while states.len() < out.threads.len() {
             self.count_state()?;
             let threads = out.threads[states.len()].clone();
-            let done = threads.iter().map(|thread| thread.1).min().unwrap_or(0);
-            let goes_apart = if separately {
-                threads.windows(2).any(|pair| pair[0].0 != pair[1].0)
-            } else {
-                !out.is_together(&threads)
-            };
-            let mut state =
-                ObjectState { place: 2 * u64::from(done) + 1, ..ObjectState::default() };
-            if goes_apart {
+            let done = most - threads.iter().map(|thread| out.left(thread)).max().unwrap_or(0);
+            let mut state = ObjectState { place: 2 * done as u64 + 1, ..ObjectState::default() };
+            if states.is_empty() && !is_shared && threads.len() > 1 {
                 state.place -= 1;
-                state.absent = out.parted(&threads, separately);
-            } else if let Some(name) = threads.first().and_then(|thread| out.due(thread)) {
-                self.read_known(&mut out, &threads, name, &mut state)?;
+                state.absent = threads.iter().map(|&thread| out.enter(vec![thread])).collect();
+            } else if !out.is_together(&threads) {
+                state.place -= 1;
+                state.absent = out.parted(&threads);
             } else {
-                self.read_others(&mut out, &threads, &mut state)?;
+                match threads.first().map(|thread| out.group(thread)) {
+                    Some(ThreadGroup::Due(name)) => {
+                        self.read_known(&mut out, &threads, name, &mut state)?;
+                    }
+                    Some(ThreadGroup::Others(asked)) => {
+                        self.read_others(&mut out, &threads, asked, &mut state)?;
+                    }
+                    None => {}
+                }
             }
             self.spend(1 + state.members.len() + threads.len())?;
             states.push(state);
-            at_places[done as usize] += 1;
-            if states.len() > room.states || at_places[done as usize] > room.at_a_place {
+            at_places[done] += 1;
+            if states.len() > room.states || at_places[done] > room.at_a_place {
                 self.num_states = before;
                 return Ok(None);
             }
@@ -211,8 +269,7 @@ impl Converter<'_> {
         let mut behind: Vec<(ValueId, Vec<Thread>)> = Vec::new();
         let mut known: FxHashMap<ValueId, usize> = FxHashMap::default();
         let mut without: Vec<Thread> = Vec::new();
-        for &(number, at, formula) in threads {
-            let next = at + 1;
+        for &thread in threads {
             let mut goes_on = |value: ValueId, thread: Thread| {
                 let place = *known.entry(value).or_insert_with(|| {
                     behind.push((value, Vec::new()));
@@ -220,29 +277,33 @@ impl Converter<'_> {
                 });
                 behind[place].1.push(thread);
             };
-            if let Some(object) = &out.unjoined[number as usize] {
-                let is_last = next as usize == out.names[number as usize].len();
-                let rest = if is_last { object.rest } else { formula };
-                if let Some(value) = self.unjoined_value(object, name)? {
-                    goes_on(value, (number, next, rest));
+            let (number, at, formula) = match thread {
+                Thread::Joined(number, done, formula) => (number, done, formula),
+                Thread::Tail(tail) => {
+                    let Tail::Name(due) = out.tails.get(tail) else { continue };
+                    if let Some(value) = due.value {
+                        goes_on(value, Thread::Tail(due.next));
+                    }
+                    if !due.is_required {
+                        without.push(Thread::Tail(due.next));
+                    }
+                    continue;
                 }
-                if !object.requires(name) {
-                    without.push((number, next, rest));
-                }
-                continue;
-            }
-            let spent = &out.spent[number as usize];
+            };
+            let next = at + 1;
+            let spent = out.spent[number as usize].take().unwrap_or_default();
             let is_done = |place: usize| place < next as usize;
             let rest = self.present(formula, Member::Named(name), 0)?;
             for &(value, rest) in self.edges(rest)?.iter() {
-                let rest = self.without_spent(rest, spent, &is_done)?;
-                goes_on(value, (number, next, rest));
+                let rest = self.without_spent(rest, &spent, &is_done)?;
+                goes_on(value, self.thread(out, number, next, rest)?);
             }
             let rest = self.absent(formula, name, 0)?;
-            let rest = self.without_spent(rest, spent, &is_done)?;
+            let rest = self.without_spent(rest, &spent, &is_done)?;
             if rest != FormulaId::FALSE {
-                without.push((number, next, rest));
+                without.push(self.thread(out, number, next, rest)?);
             }
+            out.spent[number as usize] = Some(spent);
         }
         let name = MemberName::Known(out.places[&name]);
         for (value, threads) in behind {
@@ -254,39 +315,37 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// The members of other names that may come in threads of one alternative, and whether it may end.
+    /// The members of other names that may come in threads which ask the same of them, and whether it may end.
     fn read_others(
         &mut self,
         out: &mut Ordered<'_>,
         threads: &[Thread],
+        asked: Option<u32>,
         state: &mut ObjectState,
     ) -> Result<()> {
-        let Some(&(number, ..)) = threads.first() else { return Ok(()) };
-        let place = number as usize;
-        let range = match &out.classes_of[place] {
-            Some(known) => known.clone(),
-            None => {
-                let whole = out.alternatives[place].formula;
-                let names = out.names[place].clone();
-                let classes = match self.has_no_others(whole)? {
-                    true => Vec::new(),
-                    false => self.name_classes(whole, &names)?,
-                };
-                let range = out.classes.len()..out.classes.len() + classes.len();
-                out.classes.extend(classes);
-                out.classes_of[place] = Some(range.clone());
-                range
-            }
+        let classes = match asked {
+            Some(asked) => self.other_names(out, asked)?,
+            None => 0..0,
         };
-        for class in range {
+        for class in classes {
             let of_class = out.classes[class].clone();
             let mut behind: Vec<(ValueId, Vec<Thread>)> = Vec::new();
-            for &(number, at, formula) in threads {
+            for &thread in threads {
+                let Some(formula) = out.left_at_end(thread) else { continue };
                 let rest = self.present(formula, Member::Other(&of_class), 0)?;
                 for &(value, rest) in self.edges(rest)?.iter() {
+                    let next = match thread {
+                        Thread::Joined(number, done, _) => self.thread(out, number, done, rest)?,
+                        Thread::Tail(tail) => match asked {
+                            Some(asked) => {
+                                Thread::Tail(out.tails.intern(Tail::Others(asked, rest)))
+                            }
+                            None => Thread::Tail(tail),
+                        },
+                    };
                     match behind.iter_mut().find(|known| known.0 == value) {
-                        Some(known) => known.1.push((number, at, rest)),
-                        None => behind.push((value, vec![(number, at, rest)])),
+                        Some(known) => known.1.push(next),
+                        None => behind.push((value, vec![next])),
                     }
                 }
             }
@@ -295,8 +354,81 @@ impl Converter<'_> {
                 state.members.push(MemberEdge { name, value, to: out.enter(threads) });
             }
         }
-        state.is_final = threads.iter().any(|thread| self.ends(thread.2));
+        state.is_final = threads.iter().any(|&thread| match thread {
+            Thread::Tail(tail) if out.tails.get(tail) == Tail::End(true) => true,
+            thread => out.left_at_end(thread).is_some_and(|formula| self.ends(formula)),
+        });
         Ok(())
+    }
+
+    /// The thread of an alternative some of whose names are done.
+    fn thread(
+        &mut self,
+        out: &mut Ordered<'_>,
+        number: u32,
+        done: u32,
+        formula: FormulaId,
+    ) -> Result<Thread> {
+        let key = (number, done, formula);
+        if let Some(&known) = out.known.get(&key) {
+            return Ok(known);
+        }
+        let names = out.names[number as usize].clone();
+        let thread = match self.unjoined(formula, (&names, done as usize))? {
+            Some(object) => {
+                let end = match self.asked_of_others(out, formula, &names)? {
+                    Some(asked) => Tail::Others(asked, object.rest),
+                    None => Tail::End(self.ends(object.rest)),
+                };
+                Thread::Tail(out.tails.of(&object, &names[done as usize..], end))
+            }
+            None => {
+                if done as usize == names.len() && out.asked_by[number as usize].is_none() {
+                    let whole = out.alternatives[number as usize].formula;
+                    out.asked_by[number as usize] = self.asked_of_others(out, whole, &names)?;
+                }
+                Thread::Joined(number, done, formula)
+            }
+        };
+        out.known.insert(key, thread);
+        Ok(thread)
+    }
+
+    /// The number of what a formula asks of other names than the known ones; `None` where it has no others.
+    fn asked_of_others(
+        &mut self,
+        out: &mut Ordered<'_>,
+        formula: FormulaId,
+        known: &Rc<Box<[NameId]>>,
+    ) -> Result<Option<u32>> {
+        if self.has_no_others(formula)? {
+            return Ok(None);
+        }
+        let mut names: Box<[NameId]> = (**known).clone();
+        names.sort_unstable();
+        self.spend(names.len())?;
+        let (patterns, schemas) = self.asked_of_names(formula)?;
+        // What `propertyNames` says is divided as the whole formula asks.
+        let whole = (!schemas.is_empty()).then_some(formula);
+        let next = out.others.len() as u32;
+        let number = *out.asked.entry((names, patterns.into(), whole)).or_insert(next);
+        if number == next {
+            out.others.push(OtherNames { formula, known: known.clone(), place: None });
+        }
+        Ok(Some(number))
+    }
+
+    /// Where the classes of other names stand among all.
+    fn other_names(&mut self, out: &mut Ordered<'_>, asked: u32) -> Result<Range<usize>> {
+        let others = &mut out.others[asked as usize];
+        if let Some(place) = &others.place {
+            return Ok(place.clone());
+        }
+        let classes = self.name_classes(others.formula, &others.known)?;
+        let place = out.classes.len()..out.classes.len() + classes.len();
+        out.classes.extend(classes);
+        others.place = Some(place.clone());
+        Ok(place)
     }
 
     /// Whether it is plain that an object has no names but those that its formula mentions.

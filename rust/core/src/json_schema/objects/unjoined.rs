@@ -2,7 +2,7 @@
 //! members there are. Their automaton is a chain, which is read off the schemas.
 
 use crate::error::Result;
-use crate::json_schema::atoms::{Alternative, Atom, Branch, NameId, SchemaId, SchemaKey, ValueId};
+use crate::json_schema::atoms::{Atom, Branch, NameId, SchemaId, SchemaKey, ValueId};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::{Formula, FormulaId};
 use crate::json_schema::step::Member;
@@ -16,7 +16,9 @@ pub(super) struct Unjoined {
     /// Where the object is closed, the schemas whose members it may have, and the names that these plainly
     /// cover.
     closed: Vec<(SchemaId, Box<[Branch]>, FxHashSet<NameId>)>,
-    /// What is left behind the known names.
+    /// The values of the names that are due; none for a name that no object has.
+    pub(super) values: Vec<Option<ValueId>>,
+    /// What is left behind these names.
     pub(super) rest: FormulaId,
 }
 
@@ -33,12 +35,12 @@ impl Unjoined {
 }
 
 impl Converter<'_> {
-    /// What an alternative says of its members, where no condition joins them; `names` are those that
-    /// it knows.
+    /// What a formula says of the members of an object that are left, where no condition joins them; `names` are all
+    /// known ones, of which so many were read or are absent.
     pub(super) fn unjoined(
         &mut self,
-        alternative: &Alternative,
-        names: &[NameId],
+        formula: FormulaId,
+        (names, done): (&[NameId], usize),
     ) -> Result<Option<Unjoined>> {
         #[cfg(test)]
         if UNJOINED.get().0 {
@@ -47,7 +49,7 @@ impl Converter<'_> {
         let mut rest = Vec::new();
         let (mut describing, mut closed) = (Vec::new(), Vec::new());
         let mut required = FxHashSet::default();
-        for part in self.formulas.conjuncts(alternative.formula) {
+        for part in self.formulas.conjuncts(formula) {
             let Formula::Literal(atom, true) = *self.formulas.get(part) else { return Ok(None) };
             match self.atom(atom) {
                 Atom::Required(name) => {
@@ -57,6 +59,7 @@ impl Converter<'_> {
                 Atom::RequiredAll(schema) => {
                     let schema = *schema;
                     required.extend(self.required_names(schema)?.iter());
+                    continue;
                 }
                 Atom::Properties(schema) => {
                     let schema = *schema;
@@ -84,16 +87,19 @@ impl Converter<'_> {
         }
         let rest = self.formulas.and(rest);
         #[cfg(test)]
-        UNJOINED.set((false, UNJOINED.get().1 + 1));
-        Ok(Some(Unjoined { describing, required, closed, rest }))
+        if done == 0 {
+            UNJOINED.set((false, UNJOINED.get().1 + 1));
+        }
+        let mut out = Unjoined { describing, required, closed, values: Vec::new(), rest };
+        for &name in &names[done..] {
+            let value = self.unjoined_value(&out, name)?;
+            out.values.push(value);
+        }
+        Ok(Some(out))
     }
 
     /// The value of a member of a name; `None` where there is none.
-    pub(super) fn unjoined_value(
-        &mut self,
-        object: &Unjoined,
-        name: NameId,
-    ) -> Result<Option<ValueId>> {
+    fn unjoined_value(&mut self, object: &Unjoined, name: NameId) -> Result<Option<ValueId>> {
         let member = Member::Named(name);
         for (owner, branches, plainly) in &object.closed {
             let mut is_covered = plainly.contains(&name);
@@ -118,25 +124,42 @@ mod tests {
     use super::UNJOINED;
     use crate::budget::{Budget, Interrupt};
     use crate::error::Error;
+    use crate::grammar::Grammar;
     use crate::json_schema::{SchemaOptions, convert};
+    use crate::laboratory::{Verdict, compare};
     use crate::limits::Limits;
     use proptest::prelude::*;
 
     /// The grammar of a schema, and how many alternatives of objects were read off; `by_formulas`: none.
-    fn converted(text: &str, open: bool, by_formulas: bool) -> (Result<String, Error>, usize) {
+    fn converted(
+        text: &str,
+        open: bool,
+        by_formulas: bool,
+        limits: &Limits,
+    ) -> (Result<Grammar, Error>, usize) {
         let options = SchemaOptions { open_objects: open, ..SchemaOptions::default() };
-        let limits = Limits::default();
-        let budget = Budget::new(&limits, &Interrupt::default());
+        let budget = Budget::new(limits, &Interrupt::default());
         UNJOINED.set((by_formulas, 0));
-        let converted = convert(text, &[], &options, &limits, &budget);
+        let converted = convert(text, &[], &options, limits, &budget);
         let (_, count) = UNJOINED.replace((false, 0));
-        (converted.map(|converted| format!("{:?}", converted.grammar)), count)
+        (converted.map(|converted| converted.grammar), count)
     }
 
+    /// Compares the language of a schema with the one that formulas give.
     fn check(text: &str, open: bool) -> usize {
-        let (read_off, count) = converted(text, open, false);
-        let (of_formulas, _) = converted(text, open, true);
-        assert_eq!(read_off, of_formulas, "{text}");
+        let limits = Limits::default();
+        let (read_off, count) = converted(text, open, false, &limits);
+        match (read_off, converted(text, open, true, &limits).0) {
+            (Ok(read_off), Ok(of_formulas)) => {
+                let found =
+                    compare(&read_off, &of_formulas, 50_000, &limits, &Interrupt::default());
+                let verdict = found.expect("within bounds").verdict;
+                assert!(!matches!(verdict, Verdict::Different { .. }), "{text}: {verdict:?}");
+            }
+            (read_off, of_formulas) => {
+                assert_eq!(read_off.map(|_| ()), of_formulas.map(|_| ()), "{text}");
+            }
+        }
         count
     }
 
@@ -174,6 +197,27 @@ mod tests {
         let many: Vec<String> = (0..40).map(|number| format!("\"n{number}\"")).collect();
         let more = format!(", \"required\": [{}]", many.join(", "));
         assert_ne!(check(&object(&more), false), 0);
+    }
+
+    #[test]
+    fn a_union_costs_what_its_alternatives_do_not_share() {
+        let mut names: Vec<String> =
+            (0..30).map(|number| format!(r#""n{number}": {{"type": "null"}}"#)).collect();
+        let mut members = Vec::new();
+        for kind in 0..80 {
+            // The second half has another order, so it is another alternative.
+            if kind == 40 {
+                names.rotate_right(1);
+            }
+            let names = names.join(", ");
+            members.push(format!(r#"{{"properties": {{"kind": {{"const": {kind}}}, {names}}}}}"#));
+        }
+        let text = format!(r#"{{"type": "object", "anyOf": [{}]}}"#, members.join(", "));
+        for open in [true, false] {
+            let limits = Limits { max_schema_states: 400, ..Limits::default() };
+            assert_eq!(converted(&text, open, false, &limits).0.map(|_| ()), Ok(()), "{open}");
+            assert!(converted(&text, open, true, &limits).0.is_err(), "{open}");
+        }
     }
 
     const VALUES: [&str; 7] = [
