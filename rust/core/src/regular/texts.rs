@@ -21,13 +21,33 @@ impl Dfa {
         texts: impl IntoIterator<Item = &'a str>,
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
+        Self::listed(texts, true, bounds)
+    }
+
+    /// All texts but these.
+    ///
+    /// # Errors
+    /// [`crate::error::Error::Limit`] and what ends the work.
+    pub fn all_but_texts<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Self> {
+        Self::listed(texts, false, bounds)
+    }
+
+    /// Exactly these texts, or all but these.
+    fn listed<'a>(
+        texts: impl IntoIterator<Item = &'a str>,
+        are_accepted: bool,
+        bounds: &Bounds<'_>,
+    ) -> Result<Self> {
         let mut list = Vec::new();
         for text in texts {
             bounds.budget.spend(1 + text.len() / 4)?;
             list.push(text);
         }
         if list.is_empty() {
-            return Ok(Self::nothing());
+            return Ok(if are_accepted { Self::nothing() } else { Self::anything() });
         }
         list.sort_unstable();
         list.dedup();
@@ -48,7 +68,7 @@ impl Dfa {
         }
         trie.close_to(0, &previous);
         let start = trie.close();
-        characters.table(&trie, start, bounds).map(DfaTable::canonical)
+        characters.table(&trie, start, are_accepted, bounds).map(DfaTable::canonical)
     }
 }
 
@@ -88,8 +108,16 @@ impl Characters {
         }
     }
 
-    /// The states that `start` reaches, over an alphabet.
-    fn table(&self, trie: &TextTrie, start: u32, bounds: &Bounds<'_>) -> Result<DfaTable> {
+    /// The states that `start` reaches, over an alphabet; behind them the one of all texts, where the texts of the trie
+    /// are not accepted, and all others are.
+    fn table(
+        &self,
+        trie: &TextTrie,
+        start: u32,
+        are_accepted: bool,
+        bounds: &Bounds<'_>,
+    ) -> Result<DfaTable> {
+        let others = if are_accepted { DEAD } else { start + 1 };
         // Where U+10FFFF is one of the characters it is the rest, and what no text has is a class.
         let len = self.list.len() as u32;
         let has_last = self.list.last() == Some(&LAST);
@@ -115,13 +143,16 @@ impl Characters {
             match edges.clone().next_back() {
                 Some((class, default)) if has_last && class == len => {
                     bounds.budget.spend(len as usize)?;
-                    let mut row = vec![DEAD; classes as usize];
+                    let mut row = vec![others; classes as usize];
                     edges.for_each(|(class, to)| row[class as usize] = to);
-                    row[unnamed as usize] = DEAD;
-                    table.push_row(is_final, default, (0..).zip(row).skip(1));
+                    row[unnamed as usize] = others;
+                    table.push_row(is_final == are_accepted, default, (0..).zip(row).skip(1));
                 }
-                _ => table.push_row(is_final, DEAD, edges),
+                _ => table.push_row(is_final == are_accepted, others, edges),
             }
+        }
+        if !are_accepted {
+            table.push_row(true, others, []);
         }
         Ok(table)
     }

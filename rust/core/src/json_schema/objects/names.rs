@@ -21,13 +21,8 @@ impl Converter<'_> {
     ) -> Result<Vec<Rc<NameClass>>> {
         let bounds = self.bounds;
         let (patterns, schemas) = self.asked_of_names(formula)?;
-        let others = if known.is_empty() {
-            Dfa::anything()
-        } else {
-            let texts: Vec<Rc<str>> =
-                known.iter().map(|&name| self.names.get(name).clone()).collect();
-            Dfa::texts(texts.iter().map(|text| &**text), &bounds)?.complement()
-        };
+        let texts: Vec<Rc<str>> = known.iter().map(|&name| self.names.get(name).clone()).collect();
+        let others = Dfa::all_but_texts(texts.iter().map(|text| &**text), &bounds)?;
         let class = NameClass {
             names: others,
             lengths: (0, None),

@@ -55,6 +55,8 @@ proptest! {
             prop_assert!(strings.iter().all(|text| dfa.accepts(text)));
             prop_assert!(texts.iter().all(|text| strings.contains(text)));
             let again = Dfa::texts(strings.iter().map(String::as_str), &bounds);
+            let others = Dfa::all_but_texts(strings.iter().map(String::as_str), &bounds);
+            prop_assert_eq!(others.expect("within bounds"), dfa.complement());
             prop_assert_eq!(again.expect("within bounds"), dfa);
         }
     }
@@ -173,6 +175,11 @@ fn small_languages() {
     assert_eq!(Dfa::character(&CharSet::new([(0, 0x10_FFFF)])), any);
     assert_eq!(Dfa::texts([], &bounds), Ok(Dfa::nothing()));
     assert_eq!(Dfa::texts([""], &bounds), Ok(Dfa::empty_string()));
+    assert_eq!(Dfa::all_but_texts([], &bounds), Ok(Dfa::anything()));
+    assert_eq!(Dfa::all_but_texts([""], &bounds), Ok(Dfa::lengths(1, None, &bounds).expect("few")));
+    let last = Dfa::texts(["\u{10FFFF}", "a\u{10FFFF}b"], &bounds).expect("within bounds");
+    let others = Dfa::all_but_texts(["\u{10FFFF}", "a\u{10FFFF}b"], &bounds);
+    assert_eq!(others, Ok(last.complement()));
     assert_eq!(Dfa::lengths(0, None, &bounds), Ok(Dfa::anything()));
     assert_eq!(Dfa::lengths(3, Some(2), &bounds), Ok(Dfa::nothing()));
     assert_eq!(Dfa::from_nfa(&ScalarNfa::new(), &bounds), Ok(Dfa::nothing()));
