@@ -6,7 +6,7 @@
 //! says which of the known names were read.
 //!
 //! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
-//! were read), `unjoined` (objects that are a chain of members) and `tails` (the ends that such chains have in common).
+//! were read), `unjoined` (objects that are a chain of members), `tails` (what is left of such chains, equal ones once).
 //! Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
 
 mod names;
