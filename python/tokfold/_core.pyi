@@ -384,6 +384,12 @@ class Matcher:
         interrupt: Interrupt | None = None,
         tokens_left: int | None = None,
     ) -> bool: ...
+    def fill_near_end(
+        self,
+        bitmask: npt.NDArray[np.int32],
+        row: int,
+        interrupt: Interrupt | None = None,
+    ) -> bool: ...
     def fill_classes(
         self,
         bitmask: npt.NDArray[np.int32],

@@ -8,10 +8,12 @@ Not replaced are what deals with no vocabulary (``Grammar``, ``StructuralTag``, 
 the bitmask functions) and ``testing``, whose helpers make plain matchers.
 
 Added: ``CompiledGrammar.is_compressed``, ``.classes``, ``.class_of_token``, and masks over
-classes: :func:`allocate_class_bitmask`, ``GrammarMatcher.fill_next_class_bitmask``.
+classes: :func:`allocate_class_bitmask`, ``GrammarMatcher.fill_next_class_bitmask``; and texts that
+end within ``GrammarMatcher(compiled, max_tokens=n)``.
 
 - ``compiler``, ``compiled``, ``matcher``, ``batch``, ``bitmask``, ``contrib``: what users call;
   ``compiler`` goes back to plain XGrammar, with a warning, where nothing can be folded
+- ``ending``: the tokens that leave enough to complete a text
 - ``folding``, ``vocabulary``: the vocabulary, folded; ``lengths``: where forced bytes end
 - ``forms``, ``automata``, ``tags``, ``spelling``: XGrammar's grammars, as the core reads them
 - ``refusals``: what is refused or not folded, and what would end the process within XGrammar

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Protocol
 
 import xgrammar as xgr
 
+import tokfold
 from tokfold import _json
 from tokfold._lazy import lazy
 from tokfold.errors import TokfoldError
+from tokfold.xgrammar.ending import EndingMatcher
 from tokfold.xgrammar.forms import GrammarForm
 from tokfold.xgrammar.lengths import alphabet, forced_text_ends
+from tokfold.xgrammar.spelling import needs_bytes
 from tokfold.xgrammar.vocabulary import FoldedVocabulary, Ids, SourceVocabulary, TokenClasses
 
 __all__ = ["MAX_FORCED", "CompiledGrammar"]
@@ -56,6 +59,7 @@ class CompiledGrammar:
         folded: FoldedVocabulary | None,
         fallback_reason: TokfoldError | None,
         compile_plain: Callable[[], xgr.CompiledGrammar],
+        compile_own: Callable[[tuple[int, ...]], tokfold.CompiledGrammar],
         *,
         trust_lookahead: bool,
     ) -> None:
@@ -65,6 +69,8 @@ class CompiledGrammar:
         self._inner = inner
         self._folded = folded
         self._compile_plain = compile_plain
+        self._compile_own = compile_own
+        self._own: dict[tuple[int, ...], tokfold.CompiledGrammar] = {}
         self._trust_lookahead = trust_lookahead
         self._lock = threading.RLock()
         self._byteless: xgr.CompiledGrammar | None = None
@@ -242,6 +248,33 @@ class CompiledGrammar:
                 )
                 self._byteless = compiler.compile_grammar(self._grammar)
             return self._byteless
+
+    def counting(
+        self,
+        stop_token_ids: Collection[int],
+        max_tokens: int,
+        *,
+        terminate_without_stop_token: bool,
+    ) -> EndingMatcher:
+        """What says which tokens leave a text of at most ``max_tokens`` to be completed.
+
+        Raises:
+            UnsupportedGrammarError, LimitExceededError: the grammar is not compressed, and why; or
+                its tokens are not counted.
+            TokenBudgetError: even the shortest text takes more.
+            ValueError: ``max_tokens`` is negative.
+        """
+        if self._folded is None:
+            raise self._not_compressed()
+        stops = tuple(sorted(set(stop_token_ids)))
+        with self._lock:
+            own = self._own.get(stops)
+            if own is None:
+                own = self._own[stops] = self._compile_own(stops)
+        matcher = tokfold.Matcher(
+            own, terminate_without_stop_token=terminate_without_stop_token, max_tokens=max_tokens
+        )
+        return EndingMatcher(matcher, as_bytes=needs_bytes(GrammarForm(self._grammar)))
 
     def _not_compressed(self) -> TokfoldError:
         reason = self.fallback_reason

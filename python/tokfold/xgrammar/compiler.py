@@ -377,6 +377,7 @@ class GrammarCompiler:
             folded,
             reason,
             compile_plain,
+            lambda stop_token_ids: self._folder.compile(form, stop_token_ids),
             trust_lookahead=trust_lookahead,
         )
 

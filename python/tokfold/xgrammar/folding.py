@@ -38,6 +38,7 @@ class Folder:
         self._limits = limits
         self._cache_dir = cache_dir
         self._vocabularies: dict[bool, tokfold.Vocabulary] = {}
+        self._with_stops: dict[tuple[bool, tuple[int, ...]], tokfold.Vocabulary] = {}
         self._lock = threading.Lock()
 
     def fold(self, form: GrammarForm, text: str | None) -> FoldedVocabulary:
@@ -63,6 +64,38 @@ class Folder:
             classes,
             singletons=form.token_ids & frozenset(range(self._source.size)),
             keep_dead=form.has_exclude_token,
+        )
+
+    def compile(
+        self, form: GrammarForm, stop_token_ids: tuple[int, ...]
+    ) -> tokfold.CompiledGrammar:
+        """The grammar for tokfold's engine, over the model's vocabulary with these stop tokens.
+
+        Raises:
+            UnsupportedGrammarError: the grammar takes tokens by their ids.
+            LimitExceededError: a bound was reached.
+        """
+        if form.token_edges:
+            raise UnsupportedGrammarError(
+                "line 1, column 1: max_tokens: the grammar takes tokens by their ids, which are "
+                "not counted under XGrammar; use tokfold.Matcher, or write their text",
+                "max_tokens",
+                1,
+                1,
+            )
+        as_bytes = needs_bytes(form)
+        text, root = spell(form)
+        key = (as_bytes, stop_token_ids)
+        vocabulary = self._with_stops.get(key)
+        if vocabulary is None:
+            vocabulary = self._vocabulary(as_bytes).replace(stop_token_ids=stop_token_ids)
+            self._with_stops[key] = vocabulary
+        return tokfold.compile(
+            tokfold.Grammar.from_ebnf(text, root=root, limits=self._limits),
+            vocabulary,
+            self._limits,
+            classes="never",
+            options=tokfold.CompileOptions(check_tokens=False),
         )
 
     def _classes(self, text: str, root: str, as_bytes: bool) -> tokfold.TokenClasses:

@@ -22,6 +22,7 @@ import xgrammar as xgr
 from tokfold.errors import FallbackWarning, MatcherStateError
 from tokfold.xgrammar.bitmask import Words, mask_array, mask_row
 from tokfold.xgrammar.compiled import CompiledGrammar
+from tokfold.xgrammar.ending import EndingMatcher
 from tokfold.xgrammar.vocabulary import StopView
 
 __all__ = ["GrammarMatcher"]
@@ -46,10 +47,16 @@ class GrammarMatcher:
         terminate_without_stop_token: terminate as soon as the grammar is complete.
         max_rollback_tokens: deprecated by XGrammar, always unlimited.
         default_temperature: see :attr:`temperature`.
+        max_tokens: tokfold's own: the tokens that the text may take, the stop token counted. A
+            token is allowed exactly when the text can still be completed with those that are left;
+            text of :meth:`accept_string` is no token.
 
     Raises:
-        ValueError: not a compiled grammar of this package.
+        ValueError: not a compiled grammar of this package, or ``max_tokens`` is negative.
         RuntimeError: no stop token to override with, one out of range, or a bad temperature.
+        TokenBudgetError: even the shortest text takes more than ``max_tokens``.
+        UnsupportedGrammarError, LimitExceededError: the tokens of this grammar are not counted:
+            it is not compressed, or takes tokens by their ids.
     """
 
     def __init__(
@@ -60,6 +67,7 @@ class GrammarMatcher:
         terminate_without_stop_token: bool = False,
         max_rollback_tokens: int = -1,
         default_temperature: float | None = None,
+        max_tokens: int | None = None,
     ) -> None:
         if not isinstance(compiled_grammar, CompiledGrammar):
             raise ValueError(
@@ -108,6 +116,14 @@ class GrammarMatcher:
             self._recorder = xgr.GrammarMatcher(
                 compiled_grammar.byteless, terminate_without_stop_token=True
             )
+        self._ending: EndingMatcher | None = None
+        if max_tokens is not None:
+            self._require_view()
+            self._ending = compiled_grammar.counting(
+                self._stop_token_ids,
+                max_tokens,
+                terminate_without_stop_token=terminate_without_stop_token,
+            )
         self._bind()
 
     def _bind(self) -> None:
@@ -130,7 +146,8 @@ class GrammarMatcher:
 
         Returns:
             False, with the state unchanged, for a token that the grammar refuses, a special
-            token, an id out of range, and after termination.
+            token, an id out of range, after termination, and where ``max_tokens`` leaves too few
+            tokens to complete the text after it.
         """
         view = self._view
         if view is None:
@@ -141,7 +158,14 @@ class GrammarMatcher:
         if not 0 <= token_id < self._size:
             return False
         inner = view.inner_ids[token_id]
-        if inner == self._compiled.folded.never or not self._accept(inner, debug_print):
+        if inner == self._compiled.folded.never:
+            return False
+        ending = self._ending
+        if ending is not None and (self.is_terminated() or not ending.accept_token(token_id)):
+            return False
+        if not self._accept(inner, debug_print):
+            if ending is not None:
+                ending.rollback(1)
             return False
         if self._recorder is not None:
             stop = inner == self._compiled.folded.stop
@@ -155,7 +179,12 @@ class GrammarMatcher:
         Returns:
             False, with the state unchanged, if the grammar refuses it.
         """
+        ending = self._ending
+        if ending is not None and (self.is_terminated() or not ending.accept_string(input_str)):
+            return False
         accepted = bool(self._inner.accept_string(input_str, debug_print=debug_print))
+        if ending is not None and not accepted:
+            ending.rollback(1)
         if accepted and self._recorder is not None:
             self._recorder.accept_string(input_str)
         return accepted
@@ -167,12 +196,16 @@ class GrammarMatcher:
             RuntimeError: more steps than were taken.
         """
         self._inner.rollback(num_tokens)
+        if self._ending is not None:
+            self._ending.rollback(num_tokens)
         if self._recorder is not None:
             self._recorder.rollback(num_tokens)
 
     def reset(self) -> None:
         """Go back to the start."""
         self._inner.reset()
+        if self._ending is not None:
+            self._ending.reset()
         if self._recorder is not None:
             self._recorder.reset()
 
@@ -184,6 +217,8 @@ class GrammarMatcher:
         forked._inner = self._inner.fork()
         if self._recorder is not None:
             forked._recorder = self._recorder.fork()
+        if self._ending is not None:
+            forked._ending = self._ending.fork()
         forked._bind()
         return forked
 
@@ -224,11 +259,11 @@ class GrammarMatcher:
             row[...] = whole
             return needs_apply
         self._fill(self._class_row, 0, debug_print)
-        self.unfold(self._class_words, row)
-        return view.needs_apply(self._class_words)
+        is_narrowed = self.unfold(self._class_words, row)
+        return is_narrowed or view.needs_apply(self._class_words)
 
-    def unfold(self, inner_row: Words, row: Words) -> None:
-        """Write the model's mask from XGrammar's.
+    def unfold(self, inner_row: Words, row: Words) -> bool:
+        """Write the model's mask from XGrammar's; whether ``max_tokens`` takes tokens out of it.
 
         Args:
             inner_row: int32, shape ``(inner_words,)``, contiguous: filled by :attr:`inner`.
@@ -242,6 +277,7 @@ class GrammarMatcher:
             whole = np.empty_like(row, order="C")
             self._view.unfolder.unfold(inner_row, whole)
             row[...] = whole
+        return self._ending is not None and self._ending.narrow(row)
 
     def fill_next_class_bitmask(
         self,
@@ -259,8 +295,14 @@ class GrammarMatcher:
 
         Raises:
             UnsupportedGrammarError, LimitExceededError: the grammar is not compressed, and why.
-            RuntimeError: terminated by a stop token, or the bitmask does not fit.
+            RuntimeError: terminated by a stop token, or the bitmask does not fit; or the matcher
+                has ``max_tokens``, which tell tokens of one class apart.
         """
+        if self._ending is not None:
+            raise RuntimeError(
+                "max_tokens tells tokens of one class apart: fill masks of tokens, with "
+                "fill_next_token_bitmask"
+            )
         row = mask_row(mask_array(class_bitmask), index, self._compiled.folded.num_words)
         view = self._require_view()
         self._fill(self._class_row, 0, False)
@@ -344,8 +386,17 @@ class GrammarMatcher:
         )
         # the bit that is never allowed is still set where no row was written
         word, bit = divmod(folded.never, 32)
-        for node in np.flatnonzero((class_rows[:, word] >> bit) & 1 == 0).tolist():
+        reached: list[int] = np.flatnonzero((class_rows[:, word] >> bit) & 1 == 0).tolist()
+
+        def write(node: int) -> None:
             self.unfold(class_rows[node], mask_row(rows, node, self._num_words))
+
+        if self._ending is None:
+            for node in reached:
+                write(node)
+        else:
+            edges = (np.asarray(retrieve_next_token), np.asarray(retrieve_next_sibling))
+            self._ending.follow(edges, np.asarray(draft_tokens), reached, write)
         return bool(completed)
 
     # ----------------------------------------------------------- observations
@@ -410,6 +461,11 @@ class GrammarMatcher:
     def is_completed(self) -> bool:
         """Whether what was accepted is a whole text of the grammar."""
         return bool(self._inner.is_completed())
+
+    @property
+    def tokens_left(self) -> int | None:
+        """Tokens that the text may still take, the stop token counted; None without a budget."""
+        return None if self._ending is None else self._ending.tokens_left
 
     @property
     def max_rollback_tokens(self) -> int:

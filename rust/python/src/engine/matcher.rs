@@ -157,6 +157,28 @@ impl Matcher {
         self.fill_row(py, bitmask, row, false, tokens_left, interrupt)
     }
 
+    /// Fills a row of a bitmask where the budget may forbid a token; else false, and the row is as it was.
+    #[pyo3(signature = (bitmask, row, interrupt=None))]
+    fn fill_near_end(
+        &self,
+        py: Python<'_>,
+        bitmask: &Bound<'_, PyAny>,
+        row: usize,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<bool> {
+        refuse_ended(py, interrupt)?;
+        let matcher = self.own(py)?;
+        let matcher = &*matcher;
+        let words = mask_words(py, matcher, false)?;
+        with_rows(bitmask, words, |rows| {
+            let count = rows.len() / words;
+            let place = rows.chunks_exact_mut(words).nth(row);
+            let place = place.ok_or_else(|| no_row(count, row))?;
+            let call = Call::with(py, interrupt, None);
+            call.run(py, |interrupt| matcher.fill_near_end(place, interrupt))
+        })
+    }
+
     /// Fills a row of a bitmask of classes.
     #[pyo3(signature = (bitmask, row, interrupt=None, tokens_left=None))]
     fn fill_classes(

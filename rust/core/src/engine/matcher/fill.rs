@@ -52,6 +52,26 @@ impl Matcher {
         self.fill_with(&mut None, Some(tokens_left), row, interrupt)
     }
 
+    /// [`Self::fill`] where the budget of the text may forbid a token; else false, and the row is as it was. For
+    /// callers whose masks another engine makes.
+    ///
+    /// # Errors
+    /// As for [`Self::fill_with_tokens_left`].
+    ///
+    /// # Panics
+    /// As [`Self::fill`].
+    pub fn fill_near_end(&self, row: &mut [i32], interrupt: &Interrupt) -> Result<bool> {
+        assert_eq!(row.len(), words(self.engine.vocabulary.len()), "words of a row");
+        let family = lock::read(&self.family, &self.mask_interrupt(interrupt))?;
+        self.refuse_unready(&family)?;
+        match self.tokens_left(&family, None) {
+            Some(left) if !self.is_free(family.step(self.at).tokens, left) => {
+                self.fill_within(family, left, row, interrupt).map(|filled| filled.is_some())
+            }
+            _ => Ok(false),
+        }
+    }
+
     /// [`Self::fill`] for many matchers, each with a deadline and a result of its own.
     pub fn fill_many(
         work: &mut [(&Matcher, &mut [i32])],
@@ -147,16 +167,28 @@ impl Matcher {
         if let Some(left) = self.tokens_left(&family, tokens_left)
             && !self.is_free(step.tokens, left)
         {
-            let interrupt = &self.mask_interrupt(interrupt);
-            let stops = self.stops_at(&family, stand, interrupt)?;
-            drop(family);
             *known = None;
-            return match self.fill_in_time(left, row, interrupt)? {
-                true => Ok(self.finish_row(if left > 0 { &stops } else { &[] }, row)),
-                false => self.fill_far(row, interrupt),
+            return match self.fill_within(family, left, row, interrupt)? {
+                Some(filled) => Ok(filled),
+                None => self.fill_far(row, interrupt),
             };
         }
         self.fill_locked(known, family, stand, row, interrupt)
+    }
+
+    /// [`Self::fill`] where so many tokens are left; `None` where these forbid nothing, and the row is as it was.
+    fn fill_within(
+        &self,
+        family: parking_lot::RwLockReadGuard<'_, Family>,
+        left: u32,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<Option<bool>> {
+        let interrupt = &self.mask_interrupt(interrupt);
+        let stops = self.stops_at(&family, family.step(self.at).stand, interrupt)?;
+        drop(family);
+        let is_near = self.fill_in_time(left, row, interrupt)?;
+        Ok(is_near.then(|| self.finish_row(if left > 0 { &stops } else { &[] }, row)))
     }
 
     /// [`Self::fill`] where no budget forbids anything.
