@@ -28,6 +28,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from tokfold import _artifact
@@ -110,7 +111,8 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
 
     Raises:
         ArgumentTypeError: it is no path.
-        ValueError: it is empty, which would be the folder that the process is in.
+        ValueError: it is empty, which would be the folder that the process is in; or it begins with
+            ``~``, which would be the name of a folder there.
         ArtifactError: it is a file.
     """
     if folder is None:
@@ -119,6 +121,12 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
         raise wrong_type("cache_dir", "a path or None", folder)
     if not os.fspath(folder):
         raise ValueError("cache_dir is empty; pass a folder, or None for no cache")
+    path = Path(os.fsdecode(folder))
+    if path.parts[0] == "~":
+        raise ValueError(
+            f"cache_dir={str(path)!r} would be a folder of the name '~' where the process is: "
+            "pass os.path.expanduser(...) of it"
+        )
     if _is_no_folder(folder):
         path = os.path.abspath(folder)
         raise ArtifactError(f"{path}: not a folder, so it cannot be a cache; choose another path")
@@ -156,12 +164,12 @@ class ArtifactCache:
     ) -> None:
         if max_bytes is not None and max_bytes < 0:
             raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+        check_folder(folder)
         self.folder = os.path.abspath(folder)
         self.max_bytes = max_bytes
         self.stale_seconds = stale_seconds
         self._has_warned = False
         self._next_sweep = 0.0
-        check_folder(self.folder)
 
     def __repr__(self) -> str:
         return f"ArtifactCache({self.folder!r}, max_bytes={self.max_bytes})"

@@ -227,6 +227,16 @@ class TestFolder:
         assert any("were not saved" in str(warning.message) for warning in caught)
         assert compiler.statistics().grammars == 0
 
+    def test_the_folder_of_the_user_by_its_short_name(self, tmp_path, monkeypatch):
+        monkeypatch.chdir(tmp_path)
+        for folder in ("~", "~/cache", Path("~/cache")):
+            with pytest.raises(ValueError, match="expanduser"):
+                compiler_of(cache_dir=folder)
+            with pytest.raises(ValueError, match="expanduser"):
+                tokfold.CompileOptions(cache_dir=folder)
+        assert list(tmp_path.iterdir()) == []
+        compiler_of(cache_dir="~cache").close()  # a name like any other
+
     def test_a_file_in_place_of_the_folder(self, tmp_path):
         (tmp_path / "file").write_bytes(b"")
         with pytest.raises(tokfold.ArtifactError, match=r"/file: not a folder"):

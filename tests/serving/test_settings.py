@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
 import pytest
 from support.processes import DEADLINE_S
@@ -83,6 +84,12 @@ class TestDeadlines:
         monkeypatch.setenv("TOKFOLD_PREFER_END", "few")
         with pytest.raises(ValueError, match="TOKFOLD_PREFER_END must be whole tokens, or 0 for"):
             Settings.from_environment()
+
+    def test_the_folder_of_the_user_by_its_short_name(self, monkeypatch):
+        """No shell expands what a service file sets."""
+        monkeypatch.setenv("HOME", "/home/somebody")
+        monkeypatch.setenv("TOKFOLD_CACHE_DIR", "~/cache")
+        assert Settings.from_environment().cache_dir == Path("/home/somebody/cache")
 
     def test_whitespace(self, monkeypatch):
         assert Settings.from_environment().whitespace is None

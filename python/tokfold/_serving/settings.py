@@ -85,7 +85,7 @@ class Settings:
         prefer_end = _number("prefer_end", "tokens, or 0 for none")
         if prefer_end and not end_in_time:
             raise ValueError("TOKFOLD_PREFER_END needs TOKFOLD_END_IN_TIME=1, which counts tokens")
-        place = Path(folder) if folder else None
+        place = Path(folder).expanduser() if folder else None
         whitespace: Any = os.environ.get("TOKFOLD_WHITESPACE") or None
         if whitespace not in (None, *get_args(Whitespace)):
             choices = ", ".join(get_args(Whitespace))

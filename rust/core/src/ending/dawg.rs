@@ -427,7 +427,7 @@ impl Dawg {
             needed[string.len()] = 0;
             if is_spelled(string, escape) {
                 if let Some(suffixes) = suffixes {
-                    paths.turn_to(string, |at| suffixes.next.get(&at).copied());
+                    paths.turn_to(string, |at| suffixes.next(at));
                 }
                 for from in (1..string.len()).rev() {
                     let (rest, after) = (&string[from..], &needed[from..]);

@@ -110,9 +110,61 @@ impl Paths {
     }
 }
 
+/// Numbers in the rows of a [`LetterTrie`], at most.
+const MOST_IN_ROWS: usize = 1 << 18;
+/// No node.
+const NOWHERE: u32 = u32::MAX;
+
+/// A trie of letters. Its first nodes, which most ways pass, have a row of all letters each.
+struct LetterTrie {
+    letters: usize,
+    rows: Vec<u32>,
+    more: FxHashMap<(u32, u8), u32>,
+    count: u32,
+}
+
+impl LetterTrie {
+    /// The root alone, for so many letters.
+    fn new(letters: usize) -> Self {
+        Self { letters, rows: vec![NOWHERE; letters], more: FxHashMap::default(), count: 1 }
+    }
+
+    /// Where a letter leads from a node.
+    #[inline]
+    fn next(&self, (node, letter): (u32, u8)) -> Option<u32> {
+        if letter as usize >= self.letters {
+            return None;
+        }
+        let place = node as usize * self.letters + letter as usize;
+        match self.rows.get(place) {
+            Some(&next) => (next != NOWHERE).then_some(next),
+            None => self.more.get(&(node, letter)).copied(),
+        }
+    }
+
+    /// The same, with a new node where it leads to none.
+    fn next_or_new(&mut self, at: (u32, u8)) -> u32 {
+        if let Some(next) = self.next(at) {
+            return next;
+        }
+        let new = self.count;
+        self.count += 1;
+        match self.rows.get_mut(at.0 as usize * self.letters + at.1 as usize) {
+            Some(next) => *next = new,
+            None => _ = self.more.insert(at, new),
+        }
+        let end = self.count as usize * self.letters;
+        // A node has a row as long as all before it have one.
+        if end == self.rows.len() + self.letters && end <= MOST_IN_ROWS {
+            self.rows.resize(end, NOWHERE);
+        }
+        new
+    }
+}
+
 /// The suffixes of strings, and which prefixes of them are tokens.
 pub(super) struct Suffixes {
-    pub(super) next: FxHashMap<(u32, u8), u32>,
+    trie: LetterTrie,
     is_token: Vec<bool>,
 }
 
@@ -123,24 +175,23 @@ impl Suffixes {
         class: &impl Fn(&Trie, u32) -> u8,
         escape: Option<u8>,
     ) -> Self {
-        let mut out = Self { next: FxHashMap::default(), is_token: vec![false] };
-        let Self { next, is_token } = &mut out;
+        let letters = strings.letters.iter().max().map_or(0, |&letter| usize::from(letter) + 1);
+        let mut trie = LetterTrie::new(letters);
         let mut paths = Paths::default();
         for string in strings.iter().filter(|string| is_spelled(string, escape)) {
-            if string.len() > LONG && is_token.len() > MANY_SUFFIXES {
+            if string.len() > LONG && trie.count as usize > MANY_SUFFIXES {
                 continue;
             }
-            paths.turn_to(string, |at| {
-                let fresh = is_token.len() as u32;
-                let node = *next.entry(at).or_insert(fresh);
-                if node == fresh {
-                    is_token.push(false);
-                }
-                Some(node)
-            });
+            paths.turn_to(string, |at| Some(trie.next_or_new(at)));
         }
+        let mut out = Self { is_token: vec![false; trie.count as usize], trie };
         out.mark(whole, class);
         out
+    }
+
+    /// Where a letter leads from a node.
+    pub(super) fn next(&self, at: (u32, u8)) -> Option<u32> {
+        self.trie.next(at)
     }
 
     /// Marks what is a token of the whole vocabulary.
@@ -152,7 +203,7 @@ impl Suffixes {
                 path.pop();
             }
             let before = path[path.len() - 1].1;
-            let Some(&here) = self.next.get(&(before, class(whole, node))) else {
+            let Some(here) = self.next((before, class(whole, node))) else {
                 node = whole.end(node);
                 continue;
             };
