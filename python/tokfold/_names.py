@@ -7,7 +7,7 @@ A missing attribute and an unknown option raise what Python raises, and say what
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 from tokfold.errors import ArgumentTypeError, TokfoldError
@@ -240,6 +240,24 @@ def missing_in_module(module: object, name: str, modules: frozenset[str]) -> NoR
     raise AttributeError(message, name=name, obj=module)
 
 
+def _suggest(owner: str, call: Callable[..., object], options: Iterable[str]) -> None:
+    """Name the option that is meant by one that the call does not have, where one is alike.
+
+    Raises:
+        ArgumentTypeError: names it.
+    """
+    import difflib
+    import inspect
+
+    known = list(inspect.signature(call).parameters)
+    for name in options:
+        alike = difflib.get_close_matches(name, known, 1, 0.75) if name not in known else []
+        if alike:
+            raise ArgumentTypeError(
+                f"{owner} has no option {name!r}; did you mean {alike[0]!r}?"
+            ) from None
+
+
 def with_our_options(owner: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Name our option where a call is given one of others, or one that stands elsewhere.
 
@@ -254,8 +272,11 @@ def with_our_options(owner: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
             try:
                 return call(*arguments, **options)
             except TypeError as error:
+                if isinstance(error, TokfoldError):
+                    raise
                 found = [name for name in options if name in foreign or name in moved]
-                if not found or isinstance(error, TokfoldError):
+                if not found:
+                    _suggest(owner, call, options)
                     raise
             name = found[0]
             if name in moved:

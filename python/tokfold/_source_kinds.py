@@ -123,7 +123,7 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
     As a schema it takes any JSON value. It is a document, a misspelled schema, or an example of
     what is to be written.
     """
-    if any(_core.keyword_role(name) == "constrains" for name in source if isinstance(name, str)):
+    if any(_role(name) == "constrains" for name in source if isinstance(name, str)):
         return
     for keyword in ("$defs", "definitions"):
         defined = source.get(keyword)
@@ -142,8 +142,13 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
         )
 
 
+def _role(name: str) -> str | None:
+    """What a keyword of JSON Schema does; None for a name that is none."""
+    return _core.keyword_role(name) if name.isascii() else None
+
+
 def _is_no_keyword(name: str) -> bool:
-    return not name.startswith("x-") and _core.keyword_role(name) is None
+    return not name.startswith("x-") and _role(name) is None
 
 
 def _is_tag(source: Mapping[str, Any]) -> bool:

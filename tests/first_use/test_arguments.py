@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import tokfold
 from first_use.test_defaults import STOP, VOCABULARY, refused
@@ -147,3 +149,41 @@ def test_a_vocabulary_is_made_of_a_vocabulary() -> None:
         assert "vocabulary.replace(...)" in said
     again = tokfold.Vocabulary(VOCABULARY.token_bytes, VOCABULARY.stop_token_ids)
     assert again == VOCABULARY
+
+
+# ------------------------------------------------------------------ options and files
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "right"),
+    [
+        (tokfold.Grammar.from_json_schema, "additional_propertys", "additional_properties"),
+        (tokfold.Grammar.from_json_schema, "keyorder", "key_order"),
+        (tokfold.compile, "limit", "limits"),
+        (tokfold.Matcher, "max_token", "max_tokens"),
+    ],
+)
+def test_an_option_that_is_misspelled(call, wrong, right) -> None:
+    with pytest.raises(TypeError, match=f"has no option '{wrong}'; did you mean '{right}'"):
+        call({"type": "null"}, **{wrong: None})
+
+
+def test_an_option_that_nothing_is_like() -> None:
+    with pytest.raises(TypeError, match="unexpected keyword argument 'colour'"):
+        tokfold.Grammar.from_json_schema({"type": "null"}, colour=1)
+
+
+def test_a_file_in_place_of_a_schema() -> None:
+    for schema in ("folder/schema.json", Path("folder/schema.json")):
+        with pytest.raises((TypeError, ValueError), match="read_text") as caught:
+            tokfold.Grammar.from_json_schema(schema)
+        assert isinstance(caught.value, tokfold.TokfoldError)
+
+
+def test_half_of_a_pair_in_a_name() -> None:
+    """Whatever a name holds, the error is one of tokfold's."""
+    for schema in ({"\ud800": 1}, {"type": "object", "\ud800": 1}, {"properties": {"\ud800": {}}}):
+        with pytest.raises(tokfold.TokfoldError):
+            tokfold.Grammar.from_json_schema(schema)
+    with pytest.raises(tokfold.TokfoldError):
+        tokfold.compile({"\ud800": 1}, tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1]))

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from os import PathLike
 from typing import Any
 
 from tokfold import _core
@@ -264,6 +265,11 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if schema is None or isinstance(schema, (bool, int, float, Mapping, list, tuple)):
         value = dict(schema) if isinstance(schema, Mapping) else schema
         return written(value)
+    if isinstance(schema, PathLike):
+        raise ArgumentTypeError(
+            f"a schema must be its text or a mapping, not a path: pass "
+            f"json.loads(Path({str(schema)!r}).read_text())"
+        )
     if isinstance(schema, bytes | bytearray | memoryview):
         raise ArgumentTypeError(
             f"the text of a schema must be a str, not {type(schema).__name__}; decode it as UTF-8"

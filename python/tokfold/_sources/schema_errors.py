@@ -29,6 +29,9 @@ def explained(error: InvalidSchemaError, text: str) -> InvalidSchemaError:
         return InvalidSchemaError(
             f"{error.pointer}: {reason}", error.pointer, error.keyword, reason
         )
+    if error.pointer == "#" and text.endswith(".json") and "\n" not in text:
+        reason = f"{error.reason}; to read a file, pass json.loads(Path({text!r}).read_text())"
+        return InvalidSchemaError(f"#: {reason}", "#", error.keyword, reason)
     if (error.pointer, error.keyword) != ("#", "type"):
         return error
     more = _wrapper(text)
