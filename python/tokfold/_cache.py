@@ -121,10 +121,10 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
         raise wrong_type("cache_dir", "a path or None", folder)
     if not os.fspath(folder):
         raise ValueError("cache_dir is empty; pass a folder, or None for no cache")
-    path = Path(os.fsdecode(folder))
-    if path.parts[0] == "~":
+    named = os.fsdecode(folder)
+    if Path(named).parts[0] == "~":
         raise ValueError(
-            f"cache_dir={str(path)!r} would be a folder of the name '~' where the process is: "
+            f"cache_dir={named!r} would be a folder of the name '~' where the process is: "
             "pass os.path.expanduser(...) of it"
         )
     if _is_no_folder(folder):
