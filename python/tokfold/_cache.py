@@ -122,7 +122,7 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
     if not os.fspath(folder):
         raise ValueError("cache_dir is empty; pass a folder, or None for no cache")
     named = os.fsdecode(folder)
-    if Path(named).parts[0] == "~":
+    if Path(named).parts[:1] == ("~",):
         raise ValueError(
             f"cache_dir={named!r} would be a folder of the name '~' where the process is: "
             "pass os.path.expanduser(...) of it"

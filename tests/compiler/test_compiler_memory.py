@@ -235,7 +235,8 @@ class TestFolder:
             with pytest.raises(ValueError, match="expanduser"):
                 tokfold.CompileOptions(cache_dir=folder)
         assert list(tmp_path.iterdir()) == []
-        compiler_of(cache_dir="~cache").close()  # a name like any other
+        for folder in ("~cache", "."):  # names like any other
+            compiler_of(cache_dir=folder).close()
 
     def test_a_file_in_place_of_the_folder(self, tmp_path):
         (tmp_path / "file").write_bytes(b"")
