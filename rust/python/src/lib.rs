@@ -29,10 +29,6 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
-/// Compiling allocates many small parts: with the allocator of the platform it takes some 12 % longer.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]
