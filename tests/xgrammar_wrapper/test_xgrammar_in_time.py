@@ -13,8 +13,11 @@ import numpy as np  # noqa: E402
 from strategies.profiles import CASES, LONG, LONG_FACTOR  # noqa: E402
 from tokfold import xgrammar as txgr  # noqa: E402
 from tokfold.errors import TokenBudgetError, UnsupportedGrammarError  # noqa: E402
-from xgrammar_wrapper.xgrammar_pairs import TOKENS, allowed, compiled_pair, make_info  # noqa: E402
+from xgrammar_wrapper.xgrammar_pairs import TOKENS as FEW  # noqa: E402
+from xgrammar_wrapper.xgrammar_pairs import allowed, compiled_pair, make_info  # noqa: E402
 
+TOKENS = [*FEW, b"\xa9", b"\xa9b"]
+INFO = make_info(TOKENS)
 SIZE = 40
 STOPS = (5, 8)
 FAR = 99
@@ -75,7 +78,7 @@ class Search:
 
 @pytest.mark.parametrize("kind", GRAMMARS)
 def test_walks_beside_a_search(kind: str) -> None:
-    plain, compiled = compiled_pair(GRAMMARS[kind])
+    plain, compiled = compiled_pair(GRAMMARS[kind], INFO)
     assert compiled.is_compressed, compiled.fallback_reason
     search = Search(plain)
     least = search.fewest(b"", 12)
@@ -123,7 +126,7 @@ def test_walks_beside_a_search(kind: str) -> None:
 @pytest.mark.parametrize("kind", GRAMMARS)
 def test_a_tree_of_drafts(kind: str) -> None:
     """Each row is what the matcher says that has read the tokens up to it."""
-    plain, compiled = compiled_pair(GRAMMARS[kind])
+    plain, compiled = compiled_pair(GRAMMARS[kind], INFO)
     least = Search(plain).fewest(b"", 12)
     for seed in range(ROUNDS):
         random = Random(seed)
@@ -154,7 +157,7 @@ def test_a_tree_of_drafts(kind: str) -> None:
 
 
 def test_batches_and_stop_tokens_of_their_own() -> None:
-    _, compiled = compiled_pair(GRAMMARS["nested"])
+    _, compiled = compiled_pair(GRAMMARS["nested"], INFO)
     near = txgr.GrammarMatcher(compiled, max_tokens=4)
     free = txgr.GrammarMatcher(compiled)
     rows = torch.zeros((2, 2), dtype=torch.int32)
@@ -179,12 +182,11 @@ def test_batches_and_stop_tokens_of_their_own() -> None:
 
 
 def test_what_is_not_counted_is_named() -> None:
-    info = make_info()
-    by_id = txgr.GrammarCompiler(info).compile_grammar('root ::= "a" Token(6)')
+    by_id = txgr.GrammarCompiler(INFO).compile_grammar('root ::= "a" Token(6)')
     if by_id.is_compressed:
         with pytest.raises(UnsupportedGrammarError, match="by their ids"):
             txgr.GrammarMatcher(by_id, max_tokens=9)
-    _, compiled = compiled_pair(GRAMMARS["nested"])
+    _, compiled = compiled_pair(GRAMMARS["nested"], INFO)
     with pytest.raises(ValueError, match="max_tokens"):
         txgr.GrammarMatcher(compiled, max_tokens=-1)
     matcher = txgr.GrammarMatcher(compiled, max_tokens=9)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Callable, Collection
 from typing import Any, ClassVar, Protocol
@@ -274,7 +275,12 @@ class CompiledGrammar:
         matcher = tokfold.Matcher(
             own, terminate_without_stop_token=terminate_without_stop_token, max_tokens=max_tokens
         )
-        return EndingMatcher(matcher, as_bytes=needs_bytes(GrammarForm(self._grammar)))
+        form = GrammarForm(self._grammar)
+        return EndingMatcher(
+            matcher,
+            as_bytes=needs_bytes(form),
+            has_dead_ends=not forced_text_ends(form, sys.maxsize),
+        )
 
     def _not_compressed(self) -> TokfoldError:
         reason = self.fallback_reason

@@ -2,7 +2,8 @@
 
 XGrammar does not count tokens. A matcher of tokfold's own engine reads the same tokens under the
 same grammar, and near the end of the budget says which of them leave enough to complete the text.
-Far from the end a mask costs one comparison more, and a token is read twice.
+Far from the end a mask costs one comparison more, and a token is read twice. Under a grammar in
+which something can never be completed, each mask is made twice.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 import tokfold
-from tokfold.xgrammar.bitmask import Words
 from tokfold.xgrammar.spelling import in_bytes
 
 __all__ = ["EndingMatcher"]
 
 Ids = npt.NDArray[np.int64]
+Words = npt.NDArray[np.int32]
 
 
 class EndingMatcher:
@@ -27,11 +28,13 @@ class EndingMatcher:
     Args:
         matcher: of tokfold's engine, over the ids of the model, with a budget of tokens.
         as_bytes: whether it reads texts in the byte spelling.
+        has_dead_ends: whether XGrammar may allow what can never be completed.
     """
 
-    def __init__(self, matcher: tokfold.Matcher, *, as_bytes: bool) -> None:
+    def __init__(self, matcher: tokfold.Matcher, *, as_bytes: bool, has_dead_ends: bool) -> None:
         self._matcher = matcher
         self._as_bytes = as_bytes
+        self._has_dead_ends = has_dead_ends
         self._row: Words = np.empty(-(-len(matcher.compiled.vocabulary) // 32), dtype=np.int32)
 
     @property
@@ -58,7 +61,9 @@ class EndingMatcher:
 
     def fork(self) -> EndingMatcher:
         """The same at the same place, with a life of its own."""
-        return EndingMatcher(self._matcher.fork(), as_bytes=self._as_bytes)
+        return EndingMatcher(
+            self._matcher.fork(), as_bytes=self._as_bytes, has_dead_ends=self._has_dead_ends
+        )
 
     def follow(
         self,
@@ -102,7 +107,10 @@ class EndingMatcher:
         """
         if self._matcher.is_terminated:
             return False
-        is_near = self._matcher._core.fill_near_end(self._row, 0)
-        if is_near:
+        if self._has_dead_ends:
+            is_narrower = self._matcher.fill_bitmask(self._row)
+        else:
+            is_narrower = self._matcher._core.fill_near_end(self._row, 0)
+        if is_narrower:
             row &= self._row
-        return is_near
+        return is_narrower
