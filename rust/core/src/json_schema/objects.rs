@@ -6,13 +6,15 @@
 //! says which of the known names were read.
 //!
 //! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
-//! were read), `unjoined` (objects that are a chain of members), `tails` (what is left of such chains, equal ones once).
-//! Any order stands here where few names are known, and in [`unordered`](super::unordered) else.
+//! were read), `unjoined` (objects that are a chain of members), `tails` (what is left of such chains, equal ones once),
+//! `told_apart` (unions of such chains, by a member of which each has texts of its own). Any order stands here where few
+//! names are known, and in [`unordered`](super::unordered) else.
 
 mod names;
 mod ordered;
 mod spent;
 mod tails;
+mod told_apart;
 mod unjoined;
 
 use ordered::Room;

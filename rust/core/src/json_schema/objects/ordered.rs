@@ -69,8 +69,8 @@ struct Ordered<'o> {
     /// The number of what each alternative asks of other names, once a thread of it gets there; none for no others.
     asked_by: Vec<Option<u32>>,
     tails: Tails,
-    /// The thread of each alternative, number of names that are done, and formula that is left.
-    known: FxHashMap<(u32, u32, FormulaId), Thread>,
+    /// The threads of each alternative, number of names that are done, and formula that is left.
+    known: FxHashMap<(u32, u32, FormulaId), Rc<[Thread]>>,
     /// What formulas ask of other names.
     asked: FxHashMap<AskedOfOthers, u32>,
     others: Vec<OtherNames>,
@@ -199,7 +199,7 @@ impl Converter<'_> {
             numbers: FxHashMap::default(),
         };
         let mut order: Vec<NameId> = Vec::new();
-        let mut threads: Vec<Thread> = Vec::new();
+        let mut threads: Vec<Rc<[Thread]>> = Vec::new();
         for (number, alternative) in (0..).zip(alternatives) {
             let names = self.orders.get(alternative.order).clone();
             self.spend(1 + names.len())?;
@@ -210,17 +210,18 @@ impl Converter<'_> {
                 });
             }
             out.names.push(names.clone());
-            let thread = self.thread(&mut out, number, 0, alternative.formula)?;
-            out.spent.push(match thread {
-                Thread::Tail(_) => None,
-                Thread::Joined(..) => Some(self.spent_with(alternative.formula, &names)?),
+            let begun = self.threads(&mut out, number, 0, alternative.formula)?;
+            out.spent.push(match *begun {
+                [Thread::Joined(..)] => Some(self.spent_with(alternative.formula, &names)?),
+                _ => None,
             });
-            threads.push(thread);
+            threads.push(begun);
         }
         let most = out.names.iter().map(|names| names.len()).max().unwrap_or(0);
         let order = self.orders.intern(order.into());
         let before = self.num_states;
-        out.enter(threads);
+        let begun = threads;
+        out.enter(begun.concat());
         let mut states: Vec<ObjectState> = Vec::new();
         let mut at_places = vec![0; most + 1];
         while states.len() < out.threads.len() {
@@ -228,9 +229,9 @@ impl Converter<'_> {
             let threads = out.threads[states.len()].clone();
             let done = most - threads.iter().map(|thread| out.left(thread)).max().unwrap_or(0);
             let mut state = ObjectState { place: 2 * done as u64 + 1, ..ObjectState::default() };
-            if states.is_empty() && !is_shared && threads.len() > 1 {
+            if states.is_empty() && !is_shared && begun.len() > 1 {
                 state.place -= 1;
-                state.absent = threads.iter().map(|&thread| out.enter(vec![thread])).collect();
+                state.absent = begun.iter().map(|threads| out.enter(threads.to_vec())).collect();
             } else if !out.is_together(&threads) {
                 state.place -= 1;
                 state.absent = out.parted(&threads);
@@ -270,19 +271,19 @@ impl Converter<'_> {
         let mut known: FxHashMap<ValueId, usize> = FxHashMap::default();
         let mut without: Vec<Thread> = Vec::new();
         for &thread in threads {
-            let mut goes_on = |value: ValueId, thread: Thread| {
+            let mut goes_on = |value: ValueId, threads: &[Thread]| {
                 let place = *known.entry(value).or_insert_with(|| {
                     behind.push((value, Vec::new()));
                     behind.len() - 1
                 });
-                behind[place].1.push(thread);
+                behind[place].1.extend_from_slice(threads);
             };
             let (number, at, formula) = match thread {
                 Thread::Joined(number, done, formula) => (number, done, formula),
                 Thread::Tail(tail) => {
                     let Tail::Name(due) = out.tails.get(tail) else { continue };
                     if let Some(value) = due.value {
-                        goes_on(value, Thread::Tail(due.next));
+                        goes_on(value, &[Thread::Tail(due.next)]);
                     }
                     if !due.is_required {
                         without.push(Thread::Tail(due.next));
@@ -296,12 +297,12 @@ impl Converter<'_> {
             let rest = self.present(formula, Member::Named(name), 0)?;
             for &(value, rest) in self.edges(rest)?.iter() {
                 let rest = self.without_spent(rest, &spent, &is_done)?;
-                goes_on(value, self.thread(out, number, next, rest)?);
+                goes_on(value, &self.threads(out, number, next, rest)?);
             }
             let rest = self.absent(formula, name, 0)?;
             let rest = self.without_spent(rest, &spent, &is_done)?;
             if rest != FormulaId::FALSE {
-                without.push(self.thread(out, number, next, rest)?);
+                without.extend_from_slice(&self.threads(out, number, next, rest)?);
             }
             out.spent[number as usize] = Some(spent);
         }
@@ -335,17 +336,18 @@ impl Converter<'_> {
                 let rest = self.present(formula, Member::Other(&of_class), 0)?;
                 for &(value, rest) in self.edges(rest)?.iter() {
                     let next = match thread {
-                        Thread::Joined(number, done, _) => self.thread(out, number, done, rest)?,
-                        Thread::Tail(tail) => match asked {
-                            Some(asked) => {
-                                Thread::Tail(out.tails.intern(Tail::Others(asked, rest)))
-                            }
-                            None => Thread::Tail(tail),
-                        },
+                        Thread::Joined(number, done, _) => self.threads(out, number, done, rest)?,
+                        Thread::Tail(_) => {
+                            let others = asked.map(|asked| Tail::Others(asked, rest));
+                            others
+                                .map(|others| Thread::Tail(out.tails.intern(others)))
+                                .into_iter()
+                                .collect()
+                        }
                     };
                     match behind.iter_mut().find(|known| known.0 == value) {
-                        Some(known) => known.1.push(next),
-                        None => behind.push((value, vec![next])),
+                        Some(known) => known.1.extend_from_slice(&next),
+                        None => behind.push((value, next.to_vec())),
                     }
                 }
             }
@@ -361,37 +363,48 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// The thread of an alternative some of whose names are done.
-    fn thread(
+    /// The threads of an alternative some of whose names are done: one for each branch of a union that a member tells
+    /// apart, else one.
+    fn threads(
         &mut self,
         out: &mut Ordered<'_>,
         number: u32,
         done: u32,
         formula: FormulaId,
-    ) -> Result<Thread> {
+    ) -> Result<Rc<[Thread]>> {
         let key = (number, done, formula);
-        if let Some(&known) = out.known.get(&key) {
-            return Ok(known);
+        if let Some(known) = out.known.get(&key) {
+            return Ok(known.clone());
         }
         let names = out.names[number as usize].clone();
-        let thread = match self.unjoined(formula, (&names, done as usize))? {
-            Some(object) => {
-                let end = match self.asked_of_others(out, formula, &names)? {
-                    Some(asked) => Tail::Others(asked, object.rest),
-                    None => Tail::End(self.ends(object.rest)),
-                };
-                Thread::Tail(out.tails.of(&object, &names[done as usize..], end))
+        let mut branches = Vec::new();
+        if let Some(object) = self.unjoined(formula, (&names, done as usize))? {
+            branches.push((formula, object));
+        } else if done == 0 {
+            branches = self.told_apart(formula, &names)?.unwrap_or_default();
+        }
+        let mut threads = Vec::with_capacity(branches.len().max(1));
+        for (formula, object) in branches {
+            #[cfg(test)]
+            if done == 0 {
+                super::unjoined::count_read_off();
             }
-            None => {
-                if done as usize == names.len() && out.asked_by[number as usize].is_none() {
-                    let whole = out.alternatives[number as usize].formula;
-                    out.asked_by[number as usize] = self.asked_of_others(out, whole, &names)?;
-                }
-                Thread::Joined(number, done, formula)
+            let end = match self.asked_of_others(out, formula, &names)? {
+                Some(asked) => Tail::Others(asked, object.rest),
+                None => Tail::End(self.ends(object.rest)),
+            };
+            threads.push(Thread::Tail(out.tails.of(&object, &names[done as usize..], end)));
+        }
+        if threads.is_empty() {
+            if done as usize == names.len() && out.asked_by[number as usize].is_none() {
+                let whole = out.alternatives[number as usize].formula;
+                out.asked_by[number as usize] = self.asked_of_others(out, whole, &names)?;
             }
-        };
-        out.known.insert(key, thread);
-        Ok(thread)
+            threads.push(Thread::Joined(number, done, formula));
+        }
+        let threads: Rc<[Thread]> = threads.into();
+        out.known.insert(key, threads.clone());
+        Ok(threads)
     }
 
     /// The number of what a formula asks of other names than the known ones; `None` where it has no others.

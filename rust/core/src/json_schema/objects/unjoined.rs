@@ -28,6 +28,11 @@ thread_local! {
     static UNJOINED: std::cell::Cell<(bool, usize)> = const { std::cell::Cell::new((false, 0)) };
 }
 
+#[cfg(test)]
+pub(super) fn count_read_off() {
+    UNJOINED.set((false, UNJOINED.get().1 + 1));
+}
+
 impl Unjoined {
     pub(super) fn requires(&self, name: NameId) -> bool {
         self.required.contains(&name)
@@ -86,10 +91,6 @@ impl Converter<'_> {
             return Ok(None);
         }
         let rest = self.formulas.and(rest);
-        #[cfg(test)]
-        if done == 0 {
-            UNJOINED.set((false, UNJOINED.get().1 + 1));
-        }
         let mut out = Unjoined { describing, required, closed, values: Vec::new(), rest };
         for &name in &names[done..] {
             let value = self.unjoined_value(&out, name)?;
@@ -220,6 +221,25 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_union_that_a_member_tells_apart_costs_by_its_branches() {
+        let branch = |kind: usize| {
+            let kind =
+                format!(r#""a": {{"type": "null"}}, "kind": {{"const": "k{kind}"}}, "b": true"#);
+            format!(r#"{{"properties": {{{kind}}}, "required": ["kind", "b"]}}"#)
+        };
+        let members: Vec<String> = (0..300).map(branch).collect();
+        for keyword in ["anyOf", "oneOf"] {
+            let text = format!(r#"{{"type": "object", "{keyword}": [{}]}}"#, members.join(", "));
+            for open in [true, false] {
+                let limits = Limits { max_network_work: 200_000, ..Limits::default() };
+                let found = converted(&text, open, false, &limits).0;
+                assert_eq!(found.map(|_| ()), Ok(()), "{keyword} {open}");
+                assert!(converted(&text, open, true, &limits).0.is_err(), "{keyword} {open}");
+            }
+        }
+    }
+
     const VALUES: [&str; 7] = [
         r#"{"type": "null"}"#,
         r#"{"enum": ["x", 1]}"#,
@@ -230,18 +250,29 @@ mod tests {
         r#"{"const": "x"}"#,
     ];
 
-    /// What a schema says of objects, as members of the schema.
-    fn object() -> impl Strategy<Value = String> {
-        let name = "[a-e]";
-        let members = prop::collection::btree_map(name, 0..VALUES.len(), 0..5);
-        let required = prop::collection::btree_set(name, 0..3);
-        (members, required, 0..8u8).prop_map(|(members, required, more)| {
-            let members: Vec<String> = members
-                .iter()
-                .map(|(name, value)| format!("\"{name}\": {}", VALUES[*value]))
-                .collect();
-            let required: Vec<String> = required.iter().map(|name| format!("\"{name}\"")).collect();
-            let more = match more {
+    /// What a schema says of objects, as members of the schema; with a number a member tells it from others.
+    #[derive(Clone, Debug)]
+    struct Object {
+        members: std::collections::BTreeMap<String, usize>,
+        required: std::collections::BTreeSet<String>,
+        more: u8,
+    }
+
+    impl Object {
+        fn text(&self, number: Option<usize>) -> String {
+            let members = self.members.iter();
+            let mut members: Vec<String> =
+                members.map(|(name, value)| format!("\"{name}\": {}", VALUES[*value])).collect();
+            let mut required: Vec<String> =
+                self.required.iter().map(|name| format!("\"{name}\"")).collect();
+            if let Some(number) = number {
+                // Now and then it is not required, or two have it in common.
+                let place = usize::from(self.more % 3).min(members.len());
+                let said = format!(r#""k": {{"enum": ["t{number}", "u{}"]}}"#, number % 7);
+                members.insert(place, said);
+                required.extend((self.more != 7).then(|| "\"k\"".to_owned()));
+            }
+            let more = match self.more {
                 0 => r#", "additionalProperties": false"#,
                 1 => r#", "additionalProperties": {"type": "null"}"#,
                 2 => r#", "patternProperties": {"^[ab]": {"type": "null"}}"#,
@@ -253,6 +284,17 @@ mod tests {
                 members.join(", "),
                 required.join(", ")
             )
+        }
+    }
+
+    fn object() -> impl Strategy<Value = Object> {
+        let name = "[a-e]";
+        let members = prop::collection::btree_map(name, 0..VALUES.len(), 0..5);
+        let required = prop::collection::btree_set(name, 0..3);
+        (members, required, 0..12u8).prop_map(|(members, required, more)| Object {
+            members,
+            required,
+            more,
         })
     }
 
@@ -260,10 +302,16 @@ mod tests {
         #[test]
         fn chains_are_what_the_formulas_give(
             whole in object(), branches in prop::collection::vec(object(), 0..4),
-            shared in object(), keyword in 0..4usize, open: bool,
+            shared in object(), keyword in 0..4usize, open: bool, tagged: bool, alike: bool,
         ) {
             let keyword = ["anyOf", "oneOf", "allOf", "then"][keyword];
-            let branches: Vec<String> = branches.iter().map(|one| format!("{{{one}}}")).collect();
+            let tagged = tagged && keyword != "allOf";
+            let branches: Vec<String> = (0..branches.len())
+                .map(|number| {
+                    let object = &branches[if alike { 0 } else { number }];
+                    format!("{{{}}}", object.text(tagged.then_some(number)))
+                })
+                .collect();
             let mut more = String::new();
             match (branches.as_slice(), keyword) {
                 ([], _) => {}
@@ -272,7 +320,9 @@ mod tests {
                 }
                 (all, keyword) => more = format!(r#", "{keyword}": [{}]"#, all.join(", ")),
             }
+            let (whole, shared) = (whole.text(None), shared.text(None));
             check(&format!(r#"{{{whole}{more}, "$defs": {{"o": {{{shared}}}}}}}"#), open);
+            check(&format!(r#"{{"type": "object"{more}, "$defs": {{"o": {{{shared}}}}}}}"#), open);
         }
     }
 }
