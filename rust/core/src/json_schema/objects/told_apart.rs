@@ -1,4 +1,5 @@
-//! Unions of objects that a member tells apart: of each branch it is required, and has texts that no other has.
+//! Unions of objects that a member tells apart: of each branch it has texts that no other has. Branches that do not
+//! require it say the same of all that comes behind it.
 //!
 //! What such a branch leaves is read off as if it stood alone. A formula of all branches would be written anew for each
 //! text of the member, in quadratic time.
@@ -81,7 +82,8 @@ impl Converter<'_> {
         Some(self.unevaluated_atom(Atom::UnevaluatedProperties, owner, holding))
     }
 
-    /// Whether the first name of which branches say different things is required by all, with texts of its own in each.
+    /// Whether the first name of which branches say different things has texts of its own in each, and those that do
+    /// not require it are alike behind it.
     fn is_told_apart(
         &mut self,
         names: &[NameId],
@@ -95,17 +97,36 @@ impl Converter<'_> {
                 continue;
             }
             let mut met: FxHashSet<String> = FxHashSet::default();
-            for (_, object) in branches {
-                let (Some(value), true) = said(object) else { return Ok(false) };
+            for value in branches.iter().filter_map(|(_, object)| object.values[place]) {
                 let Some(texts) = self.texts_of(value)? else { return Ok(false) };
                 self.spend(1 + texts.len())?;
                 if !texts.into_iter().all(|text| met.insert(text)) {
                     return Ok(false);
                 }
             }
-            return Ok(true);
+            let without = branches.iter().filter(|(_, object)| !object.requires(name));
+            return self.are_alike(&names[place + 1..], &without.collect::<Vec<_>>());
         }
         Ok(false)
+    }
+
+    /// Whether branches say the same of the last names, and of what comes behind them.
+    fn are_alike(&mut self, last: &[NameId], branches: &[&(FormulaId, Unjoined)]) -> Result<bool> {
+        let mut known = None;
+        for (formula, object) in branches {
+            self.spend(1 + last.len())?;
+            let required = last.iter().map(|&name| object.requires(name));
+            let values = object.values[object.values.len() - last.len()..].iter().copied();
+            let end = match self.has_no_others(*formula)? {
+                true => Err(self.ends(object.rest)),
+                false => Ok(object.rest),
+            };
+            let said = (required.zip(values).collect::<Vec<_>>(), end);
+            if *known.get_or_insert_with(|| said.clone()) != said {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// The texts that a value may be; `None` where it may be something else, or they are not listed.
