@@ -66,7 +66,7 @@ struct Ordered<'o> {
     /// The known names of each alternative, and which of them some atoms speak of alone, where that matters.
     names: Vec<Rc<Box<[NameId]>>>,
     spent: Vec<Option<Spent>>,
-    /// The number of what each alternative asks of other names, once a thread of it gets there; none for no others.
+    /// The number of what each alternative asks of other names, once a thread of it may have some.
     asked_by: Vec<Option<u32>>,
     tails: Tails,
     /// The threads of each alternative, number of names that are done, and formula that is left.
@@ -389,16 +389,16 @@ impl Converter<'_> {
             if done == 0 {
                 super::unjoined::count_read_off();
             }
-            let end = match self.asked_of_others(out, formula, &names)? {
+            let end = match self.asked_of_others(out, number, formula)? {
                 Some(asked) => Tail::Others(asked, object.rest),
                 None => Tail::End(self.ends(object.rest)),
             };
             threads.push(Thread::Tail(out.tails.of(&object, &names[done as usize..], end)));
         }
         if threads.is_empty() {
-            if done as usize == names.len() && out.asked_by[number as usize].is_none() {
+            if done as usize == names.len() {
                 let whole = out.alternatives[number as usize].formula;
-                out.asked_by[number as usize] = self.asked_of_others(out, whole, &names)?;
+                self.asked_of_others(out, number, whole)?;
             }
             threads.push(Thread::Joined(number, done, formula));
         }
@@ -407,28 +407,35 @@ impl Converter<'_> {
         Ok(threads)
     }
 
-    /// The number of what a formula asks of other names than the known ones; `None` where it has no others.
+    /// The number of what an alternative asks of other names than the known ones; `None` where what is left of it has
+    /// no others. Of all that is left of an alternative the classes are the same, and with them how names are spelled.
     fn asked_of_others(
         &mut self,
         out: &mut Ordered<'_>,
-        formula: FormulaId,
-        known: &Rc<Box<[NameId]>>,
+        number: u32,
+        left: FormulaId,
     ) -> Result<Option<u32>> {
-        if self.has_no_others(formula)? {
+        if self.has_no_others(left)? {
             return Ok(None);
         }
-        let mut names: Box<[NameId]> = (**known).clone();
+        if let Some(known) = out.asked_by[number as usize] {
+            return Ok(Some(known));
+        }
+        let formula = out.alternatives[number as usize].formula;
+        let known = out.names[number as usize].clone();
+        let mut names: Box<[NameId]> = (*known).clone();
         names.sort_unstable();
         self.spend(names.len())?;
         let (patterns, schemas) = self.asked_of_names(formula)?;
         // What `propertyNames` says is divided as the whole formula asks.
         let whole = (!schemas.is_empty()).then_some(formula);
         let next = out.others.len() as u32;
-        let number = *out.asked.entry((names, patterns.into(), whole)).or_insert(next);
-        if number == next {
-            out.others.push(OtherNames { formula, known: known.clone(), place: None });
+        let asked = *out.asked.entry((names, patterns.into(), whole)).or_insert(next);
+        if asked == next {
+            out.others.push(OtherNames { formula, known, place: None });
         }
-        Ok(Some(number))
+        out.asked_by[number as usize] = Some(asked);
+        Ok(Some(asked))
     }
 
     /// Where the classes of other names stand among all.
