@@ -93,7 +93,7 @@ def _document(verdict: Verdict) -> dict[str, Any]:
 
 def _show(verdict: Verdict, left: str, right: str) -> None:
     console = stdout()
-    pairs = f"{number(verdict.pairs)} pairs of states"
+    pairs = f"{number(verdict.pairs)} {'pair' if verdict.pairs == 1 else 'pairs'} of states"
     if verdict.difference is None:
         if verdict.kind == "proved":
             console.print(Text("proved equal", "bold green"), f"({pairs} close)")

@@ -62,45 +62,52 @@ impl Matcher {
         }
     }
 
-    /// Fills a row of a bitmask, of tokens or of classes.
+    /// Fills a row of a bitmask.
     fn fill_row(
         &self,
         py: Python<'_>,
         bitmask: &Bound<'_, PyAny>,
         row: usize,
-        classes: bool,
-        tokens_left: Option<u32>,
+        of: RowOf,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<bool> {
         refuse_ended(py, interrupt)?;
         let matcher = self.own(py)?;
         let matcher = &*matcher;
-        let words = mask_words(py, matcher, classes)?;
+        let words = mask_words(py, matcher, matches!(of, RowOf::Classes(_)))?;
         with_rows(bitmask, words, |rows| {
             let count = rows.len() / words;
             let place = rows.chunks_exact_mut(words).nth(row);
             let place = place.ok_or_else(|| no_row(count, row))?;
             // What is there takes no longer than to hand over the interpreter and take it back.
-            let is_quick = !classes && tokens_left.is_none();
+            let is_quick = matches!(of, RowOf::Tokens(None));
             let now = if is_quick { matcher.fill_now(place) } else { Ok(None) };
             match now {
                 Ok(Some(filled)) => Ok(filled),
                 Err(error) => Err(raise(py, &error)),
-                Ok(None) => Call::with(py, interrupt, None).run(py, |interrupt| {
-                    match (tokens_left, classes) {
-                        (Some(left), true) => {
-                            matcher.fill_classes_with_tokens_left(left, place, interrupt)
-                        }
-                        (Some(left), false) => {
-                            matcher.fill_with_tokens_left(left, place, interrupt)
-                        }
-                        (None, true) => matcher.fill_classes(place, interrupt),
-                        (None, false) => matcher.fill(place, interrupt),
+                Ok(None) => Call::with(py, interrupt, None).run(py, |interrupt| match of {
+                    RowOf::Tokens(None) => matcher.fill(place, interrupt),
+                    RowOf::Tokens(Some(left)) => {
+                        matcher.fill_with_tokens_left(left, place, interrupt)
+                    }
+                    RowOf::TokensNearEnd => matcher.fill_near_end(place, interrupt),
+                    RowOf::Classes(None) => matcher.fill_classes(place, interrupt),
+                    RowOf::Classes(Some(left)) => {
+                        matcher.fill_classes_with_tokens_left(left, place, interrupt)
                     }
                 }),
             }
         })
     }
+}
+
+/// What a row is of, and how many tokens are left to the text.
+#[derive(Clone, Copy)]
+enum RowOf {
+    Tokens(Option<u32>),
+    /// Where the budget of the text may forbid one.
+    TokensNearEnd,
+    Classes(Option<u32>),
 }
 
 /// Raises what a call within this interrupt would end with: a call that is done at once never looks.
@@ -154,7 +161,7 @@ impl Matcher {
         interrupt: Option<&Interrupt>,
         tokens_left: Option<u32>,
     ) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, false, tokens_left, interrupt)
+        self.fill_row(py, bitmask, row, RowOf::Tokens(tokens_left), interrupt)
     }
 
     /// Fills a row of a bitmask where the budget may forbid a token; else false, and the row is as it was.
@@ -166,17 +173,7 @@ impl Matcher {
         row: usize,
         interrupt: Option<&Interrupt>,
     ) -> PyResult<bool> {
-        refuse_ended(py, interrupt)?;
-        let matcher = self.own(py)?;
-        let matcher = &*matcher;
-        let words = mask_words(py, matcher, false)?;
-        with_rows(bitmask, words, |rows| {
-            let count = rows.len() / words;
-            let place = rows.chunks_exact_mut(words).nth(row);
-            let place = place.ok_or_else(|| no_row(count, row))?;
-            let call = Call::with(py, interrupt, None);
-            call.run(py, |interrupt| matcher.fill_near_end(place, interrupt))
-        })
+        self.fill_row(py, bitmask, row, RowOf::TokensNearEnd, interrupt)
     }
 
     /// Fills a row of a bitmask of classes.
@@ -189,7 +186,7 @@ impl Matcher {
         interrupt: Option<&Interrupt>,
         tokens_left: Option<u32>,
     ) -> PyResult<bool> {
-        self.fill_row(py, bitmask, row, true, tokens_left, interrupt)
+        self.fill_row(py, bitmask, row, RowOf::Classes(tokens_left), interrupt)
     }
 
     #[pyo3(signature = (id, interrupt=None))]
