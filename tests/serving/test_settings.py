@@ -90,6 +90,8 @@ class TestDeadlines:
         monkeypatch.setenv("HOME", "/home/somebody")
         monkeypatch.setenv("TOKFOLD_CACHE_DIR", "~/cache")
         assert Settings.from_environment().cache_dir == Path("/home/somebody/cache")
+        Settings.publish("~/other", None, None)
+        assert Settings.from_environment().cache_dir == Path("/home/somebody/other")
 
     def test_whitespace(self, monkeypatch):
         assert Settings.from_environment().whitespace is None

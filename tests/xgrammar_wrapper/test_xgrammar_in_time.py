@@ -193,3 +193,37 @@ def test_what_is_not_counted_is_named() -> None:
     with pytest.raises(RuntimeError, match="tokens of one class apart"):
         matcher.fill_next_class_bitmask(np.zeros(8, dtype=np.int32))
     assert txgr.GrammarMatcher(compiled).tokens_left is None
+
+
+def test_refused_calls_leave_both_matchers_where_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, compiled = compiled_pair(GRAMMARS["nested"], INFO)
+    matcher = txgr.GrammarMatcher(compiled, max_tokens=7)
+    assert matcher.accept_string("")
+    matcher.rollback(1)
+    with pytest.raises(RuntimeError, match="Unsupported type"):
+        matcher.accept_string(5)
+    before = allowed(matcher, SIZE)
+    tree = [torch.tensor(numbers) for numbers in ([1, 2, -1], [-1, -1, -1], [0, 0, 0])]
+    rows = torch.zeros((3, 2), dtype=torch.int32)
+    with monkeypatch.context() as patch:
+        patch.setattr(type(matcher), "unfold", _refuse)
+        with pytest.raises(ZeroDivisionError):
+            matcher.traverse_draft_tree(*tree, rows)
+    assert allowed(matcher, SIZE) == before
+    assert matcher.tokens_left == 7
+
+
+def test_stop_tokens_of_requests_are_not_kept_for_ever() -> None:
+    _, compiled = compiled_pair(GRAMMARS["nested"], INFO)
+    for stop in (2, 4, 7, 9, 10, 11, 12, 13):
+        txgr.GrammarMatcher(compiled, max_tokens=9, override_stop_tokens=[stop])
+    assert compiled._compile_own.cache_info().currsize <= 4
+
+
+def _refuse(_: object, __: object, row: np.ndarray) -> None:
+    if row.sum() == 0 and _refuse.calls:
+        raise ZeroDivisionError
+    _refuse.calls += 1
+
+
+_refuse.calls = 0

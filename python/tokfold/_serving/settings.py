@@ -108,7 +108,7 @@ class Settings:
     ) -> None:
         """Write those that are given into the environment."""
         if cache_dir is not None:
-            os.environ["TOKFOLD_CACHE_DIR"] = str(Path(cache_dir).absolute())
+            os.environ["TOKFOLD_CACHE_DIR"] = str(Path(cache_dir).expanduser().absolute())
         if classes is not None:
             os.environ["TOKFOLD_CLASSES"] = classes
         if limits is not None:

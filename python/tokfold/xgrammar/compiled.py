@@ -6,6 +6,7 @@ import json
 import sys
 import threading
 from collections.abc import Callable, Collection
+from functools import lru_cache
 from typing import Any, ClassVar, Protocol
 
 import xgrammar as xgr
@@ -23,6 +24,9 @@ from tokfold.xgrammar.vocabulary import FoldedVocabulary, Ids, SourceVocabulary,
 __all__ = ["MAX_FORCED", "CompiledGrammar"]
 
 ENVELOPE_VERSION = 1
+
+MAX_STOP_SETS = 4
+"""Sets of stop tokens for which a grammar keeps what counts tokens: requests may name their own."""
 
 MAX_FORCED = 1 << 16
 """Bytes that jump-forward follows: XGrammar keeps some 6 KB for each."""
@@ -70,8 +74,7 @@ class CompiledGrammar:
         self._inner = inner
         self._folded = folded
         self._compile_plain = compile_plain
-        self._compile_own = compile_own
-        self._own: dict[tuple[int, ...], tokfold.CompiledGrammar] = {}
+        self._compile_own = lru_cache(MAX_STOP_SETS)(compile_own)
         self._trust_lookahead = trust_lookahead
         self._lock = threading.RLock()
         self._byteless: xgr.CompiledGrammar | None = None
@@ -269,9 +272,7 @@ class CompiledGrammar:
             raise self._not_compressed()
         stops = tuple(sorted(set(stop_token_ids)))
         with self._lock:
-            own = self._own.get(stops)
-            if own is None:
-                own = self._own[stops] = self._compile_own(stops)
+            own = self._compile_own(stops)
         matcher = tokfold.Matcher(
             own, terminate_without_stop_token=terminate_without_stop_token, max_tokens=max_tokens
         )

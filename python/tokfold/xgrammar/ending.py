@@ -83,21 +83,26 @@ class EndingMatcher:
         """
         left = set(reached)
         children, siblings = edges
-        todo = [0]
-        while todo:
-            node = todo.pop()
-            if node < 0:  # behind the children of a node
-                self.rollback(1)
-                continue
-            if node > 0 and siblings[node] > 0:
-                todo.append(int(siblings[node]))
-            if node not in left or (node > 0 and not self.accept_token(int(tokens[node]))):
-                continue
-            visit(node)
-            if node > 0:
-                todo.append(-1)
-            if children[node] > 0:
-                todo.append(int(children[node]))
+        todo, depth = [0], 0
+        try:
+            while todo:
+                node = todo.pop()
+                if node < 0:  # behind the children of a node
+                    self.rollback(1)
+                    depth -= 1
+                    continue
+                if node > 0 and siblings[node] > 0:
+                    todo.append(int(siblings[node]))
+                if node not in left or (node > 0 and not self.accept_token(int(tokens[node]))):
+                    continue
+                if node > 0:
+                    depth += 1
+                    todo.append(-1)
+                visit(node)
+                if children[node] > 0:
+                    todo.append(int(children[node]))
+        finally:
+            self.rollback(depth)  # where a mask was refused
 
     def narrow(self, row: Words) -> bool:
         """Take out of a mask what does not end in time; False where that is nothing.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,9 @@ from tokfold.xgrammar.spelling import in_bytes, needs_bytes, spell
 from tokfold.xgrammar.vocabulary import FoldedVocabulary, SourceVocabulary
 
 __all__ = ["Folder"]
+
+MAX_STOP_SETS = 4
+"""Vocabularies that are kept, one for each set of stop tokens: requests may name their own."""
 
 
 class Folder:
@@ -38,7 +42,7 @@ class Folder:
         self._limits = limits
         self._cache_dir = cache_dir
         self._vocabularies: dict[bool, tokfold.Vocabulary] = {}
-        self._with_stops: dict[tuple[bool, tuple[int, ...]], tokfold.Vocabulary] = {}
+        self._with_stops = lru_cache(MAX_STOP_SETS)(self._replaced)
         self._lock = threading.Lock()
 
     def fold(self, form: GrammarForm, text: str | None) -> FoldedVocabulary:
@@ -85,18 +89,16 @@ class Folder:
             )
         as_bytes = needs_bytes(form)
         text, root = spell(form)
-        key = (as_bytes, stop_token_ids)
-        vocabulary = self._with_stops.get(key)
-        if vocabulary is None:
-            vocabulary = self._vocabulary(as_bytes).replace(stop_token_ids=stop_token_ids)
-            self._with_stops[key] = vocabulary
         return tokfold.compile(
             tokfold.Grammar.from_ebnf(text, root=root, limits=self._limits),
-            vocabulary,
+            self._with_stops(as_bytes, stop_token_ids),
             self._limits,
             classes="never",
             options=tokfold.CompileOptions(check_tokens=False),
         )
+
+    def _replaced(self, as_bytes: bool, stop_token_ids: tuple[int, ...]) -> tokfold.Vocabulary:
+        return self._vocabulary(as_bytes).replace(stop_token_ids=stop_token_ids)
 
     def _classes(self, text: str, root: str, as_bytes: bool) -> tokfold.TokenClasses:
         classes = tokfold.compile_classes(

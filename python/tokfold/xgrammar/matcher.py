@@ -179,12 +179,10 @@ class GrammarMatcher:
         Returns:
             False, with the state unchanged, if the grammar refuses it.
         """
-        ending = self._ending
-        if ending is not None and (self.is_terminated() or not ending.accept_string(input_str)):
-            return False
         accepted = bool(self._inner.accept_string(input_str, debug_print=debug_print))
-        if ending is not None and not accepted:
-            ending.rollback(1)
+        if accepted and self._ending is not None and not self._ending.accept_string(input_str):
+            self._inner.rollback(1)
+            return False
         if accepted and self._recorder is not None:
             self._recorder.accept_string(input_str)
         return accepted

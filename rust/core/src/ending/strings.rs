@@ -142,7 +142,7 @@ impl LetterTrie {
         }
     }
 
-    /// The same, with a new node where it leads to none.
+    /// Where a letter leads from a node; if it leads nowhere, to a node that is added.
     fn next_or_new(&mut self, at: (u32, u8)) -> u32 {
         if let Some(next) = self.next(at) {
             return next;

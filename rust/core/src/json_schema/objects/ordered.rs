@@ -37,6 +37,9 @@ enum ThreadGroup {
 /// What is asked of other names: the known ones, patterns of names, and the formula where it says more.
 type AskedOfOthers = (Box<[NameId]>, Box<[LanguageId]>, Option<FormulaId>);
 
+/// Names that tails behind a name may have, for each known name.
+const TAIL_NAMES: usize = 16;
+
 /// The classes of other names that a formula does not tell apart.
 struct OtherNames {
     formula: FormulaId,
@@ -69,6 +72,8 @@ struct Ordered<'o> {
     /// The number of what each alternative asks of other names, once a thread of it may have some.
     asked_by: Vec<Option<u32>>,
     tails: Tails,
+    /// How many names tails that begin behind a name may still have: a tail for each state would take quadratic time.
+    to_spare: usize,
     /// The threads of each alternative, number of names that are done, and formula that is left.
     known: FxHashMap<(u32, u32, FormulaId), Rc<[Thread]>>,
     /// What formulas ask of other names.
@@ -94,9 +99,8 @@ impl Ordered<'_> {
             Thread::Joined(number, done, _) => {
                 let number = number as usize;
                 let due = self.names[number].get(done as usize);
-                due.map_or(ThreadGroup::Others(self.asked_by[number]), |&name| {
-                    ThreadGroup::Due(name)
-                })
+                let others = ThreadGroup::Others(self.asked_by[number]);
+                due.map_or(others, |&name| ThreadGroup::Due(name))
             }
         }
     }
@@ -190,6 +194,7 @@ impl Converter<'_> {
             spent: Vec::with_capacity(alternatives.len()),
             asked_by: vec![None; alternatives.len()],
             tails: Tails::default(),
+            to_spare: 0,
             known: FxHashMap::default(),
             asked: FxHashMap::default(),
             others: Vec::new(),
@@ -199,7 +204,7 @@ impl Converter<'_> {
             numbers: FxHashMap::default(),
         };
         let mut order: Vec<NameId> = Vec::new();
-        let mut threads: Vec<Rc<[Thread]>> = Vec::new();
+        let mut begun: Vec<Rc<[Thread]>> = Vec::new();
         for (number, alternative) in (0..).zip(alternatives) {
             let names = self.orders.get(alternative.order).clone();
             self.spend(1 + names.len())?;
@@ -210,17 +215,17 @@ impl Converter<'_> {
                 });
             }
             out.names.push(names.clone());
-            let begun = self.threads(&mut out, number, 0, alternative.formula)?;
-            out.spent.push(match *begun {
+            out.to_spare += TAIL_NAMES * names.len();
+            let threads = self.threads(&mut out, number, 0, alternative.formula)?;
+            out.spent.push(match *threads {
                 [Thread::Joined(..)] => Some(self.spent_with(alternative.formula, &names)?),
                 _ => None,
             });
-            threads.push(begun);
+            begun.push(threads);
         }
         let most = out.names.iter().map(|names| names.len()).max().unwrap_or(0);
         let order = self.orders.intern(order.into());
         let before = self.num_states;
-        let begun = threads;
         out.enter(begun.concat());
         let mut states: Vec<ObjectState> = Vec::new();
         let mut at_places = vec![0; most + 1];
@@ -235,16 +240,11 @@ impl Converter<'_> {
             } else if !out.is_together(&threads) {
                 state.place -= 1;
                 state.absent = out.parted(&threads);
-            } else {
-                match threads.first().map(|thread| out.group(thread)) {
-                    Some(ThreadGroup::Due(name)) => {
-                        self.read_known(&mut out, &threads, name, &mut state)?;
-                    }
-                    Some(ThreadGroup::Others(asked)) => {
-                        self.read_others(&mut out, &threads, asked, &mut state)?;
-                    }
-                    None => {}
-                }
+            } else if let Some(first) = threads.first() {
+                match out.group(first) {
+                    ThreadGroup::Due(name) => self.read_known(&mut out, &threads, name, &mut state),
+                    ThreadGroup::Others(of) => self.read_others(&mut out, &threads, of, &mut state),
+                }?;
             }
             self.spend(1 + state.members.len() + threads.len())?;
             states.push(state);
@@ -377,8 +377,12 @@ impl Converter<'_> {
             return Ok(known.clone());
         }
         let names = out.names[number as usize].clone();
+        let due = names.len() - done as usize;
         let mut branches = Vec::new();
-        if let Some(object) = self.unjoined(formula, (&names, done as usize))? {
+        if (done == 0 || due <= out.to_spare)
+            && let Some(object) = self.unjoined(formula, (&names, done as usize))?
+        {
+            out.to_spare -= if done == 0 { 0 } else { due };
             branches.push((formula, object));
         } else if done == 0 {
             branches = self.told_apart(formula, &names)?.unwrap_or_default();

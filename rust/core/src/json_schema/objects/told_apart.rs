@@ -23,6 +23,17 @@ impl Converter<'_> {
         names: &[NameId],
     ) -> Result<Option<Vec<(FormulaId, Unjoined)>>> {
         let Some((shared, closing, branches)) = self.union_of(formula) else { return Ok(None) };
+        // Branches that name few of the members would each say of all the others that they may be anything.
+        let mut named = 0;
+        for &branch in &branches {
+            named += self.mentioned(branch)?.len();
+        }
+        for &part in &shared {
+            named += branches.len() * self.mentioned(part)?.len();
+        }
+        if names.len() * branches.len() > 2 * named {
+            return Ok(None);
+        }
         let mut out = Vec::with_capacity(branches.len());
         for &branch in &branches {
             let mut parts = shared.clone();

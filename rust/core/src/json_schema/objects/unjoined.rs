@@ -85,7 +85,7 @@ impl Converter<'_> {
             }
             rest.push(part);
         }
-        self.spend(1 + rest.len() + required.len())?;
+        self.spend(1 + rest.len() + required.len() + names.len() - done)?;
         // What is required is read as a known name, or not at all.
         if names.iter().filter(|name| required.contains(name)).count() < required.len() {
             return Ok(None);
