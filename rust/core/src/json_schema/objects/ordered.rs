@@ -38,7 +38,7 @@ enum ThreadGroup {
 type AskedOfOthers = (Box<[NameId]>, Box<[LanguageId]>, Option<FormulaId>);
 
 /// Names that tails behind a name may have, for each known name.
-const TAIL_NAMES: usize = 16;
+const TAIL_NAMES: usize = 64;
 
 /// The classes of other names that a formula does not tell apart.
 struct OtherNames {
