@@ -37,8 +37,9 @@ enum ThreadGroup {
 /// What is asked of other names: the known ones, patterns of names, and the formula where it says more.
 type AskedOfOthers = (Box<[NameId]>, Box<[LanguageId]>, Option<FormulaId>);
 
-/// Names that tails behind a name may have, for each known name.
+/// Names that tails behind a name may have: for each known name, and in all.
 const TAIL_NAMES: usize = 64;
+const MOST_TAIL_NAMES: usize = 1 << 16;
 
 /// The classes of other names that a formula does not tell apart.
 struct OtherNames {
@@ -214,8 +215,8 @@ impl Converter<'_> {
                     order.len() as u32 - 1
                 });
             }
-            out.names.push(names.clone());
             out.to_spare += TAIL_NAMES * names.len();
+            out.names.push(names.clone());
             let threads = self.threads(&mut out, number, 0, alternative.formula)?;
             out.spent.push(match *threads {
                 [Thread::Joined(..)] => Some(self.spent_with(alternative.formula, &names)?),
@@ -223,6 +224,7 @@ impl Converter<'_> {
             });
             begun.push(threads);
         }
+        out.to_spare = out.to_spare.min(MOST_TAIL_NAMES);
         let most = out.names.iter().map(|names| names.len()).max().unwrap_or(0);
         let order = self.orders.intern(order.into());
         let before = self.num_states;

@@ -245,6 +245,33 @@ mod tests {
         }
     }
 
+    #[test]
+    fn two_unions_of_strangers_cost_no_tail_for_each_state() {
+        let of_two = |ones: usize, others: usize| {
+            let ones: Vec<String> = (0..ones)
+                .map(|one| format!(r#"{{"properties": {{"z{one}": {{"type": "null"}}}}}}"#))
+                .collect();
+            let other = |other: usize| {
+                let kind = format!(r#""kind": {{"const": {other}}}"#);
+                let members: Vec<String> = (0..4)
+                    .map(|member| format!(r#""n{other}_{member}": {{"type": "null"}}"#))
+                    .collect();
+                format!(
+                    r#"{{"properties": {{{kind}, {}}}, "required": ["kind"]}}"#,
+                    members.join(", ")
+                )
+            };
+            let others: Vec<String> = (0..others).map(other).collect();
+            let unions = [ones, others].map(|all| format!(r#"{{"anyOf": [{}]}}"#, all.join(", ")));
+            format!(r#"{{"type": "object", "allOf": [{}]}}"#, unions.join(", "))
+        };
+        let limits = Limits { max_network_work: 3_000_000, ..Limits::default() };
+        assert_eq!(converted(&of_two(40, 40), true, false, &limits).0.map(|_| ()), Ok(()));
+        let refused = converted(&of_two(140, 150), true, false, &limits).0.map(|_| ());
+        let is_early = refused.is_err_and(|error| error.to_string().contains("max_schema_states"));
+        assert!(is_early, "before the work is spent");
+    }
+
     const VALUES: [&str; 7] = [
         r#"{"type": "null"}"#,
         r#"{"enum": ["x", 1]}"#,
