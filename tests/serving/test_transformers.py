@@ -176,6 +176,19 @@ def test_batches_with_left_padding_equal_xgrammars(
     assert generate(model, inputs, processor, do_sample=sample).tolist() == theirs.tolist()
 
 
+@pytest.mark.parametrize("more", [0, 4])
+def test_texts_of_xgrammars_processor_end_in_time(model, tokenizer, inputs, width, more) -> None:
+    wide = xgr.TokenizerInfo.from_huggingface(tokenizer, vocab_size=width)
+    compiled = txgr.GrammarCompiler(wide).compile_json_schema(SCHEMA, **NO_SPACES)
+    with pytest.raises(tokfold.TokenBudgetError) as caught:
+        generate(model, inputs, txgr.contrib.hf.LogitsProcessor(compiled, max_tokens=1))
+    budget = caught.value.needed + more
+    processor = txgr.contrib.hf.LogitsProcessor(compiled, max_tokens=budget)
+    output = generate(model, inputs, processor, do_sample=True, max_new_tokens=budget)
+    for text in texts_of(tokenizer, inputs, output):
+        check(text)
+
+
 @pytest.mark.parametrize("beams", [2, 5])
 @pytest.mark.parametrize("sample", [False, True])
 def test_beams(model, tokenizer, inputs, compiled, beams, sample) -> None:

@@ -21,9 +21,21 @@ class LogitsProcessor(transformers.LogitsProcessor):
 
     Args:
         compiled_grammar: one for all rows, or a list with one for each.
+        max_tokens: each row ends within so many tokens, the stop token counted: the
+            ``max_new_tokens`` of ``generate()``. XGrammar has no such bound.
+
+    Raises:
+        TokenBudgetError, UnsupportedGrammarError: with the first scores, as
+            :class:`tokfold.xgrammar.GrammarMatcher` for ``max_tokens``.
     """
 
-    def __init__(self, compiled_grammar: CompiledGrammar | list[CompiledGrammar]) -> None:
+    def __init__(
+        self,
+        compiled_grammar: CompiledGrammar | list[CompiledGrammar],
+        *,
+        max_tokens: int | None = None,
+    ) -> None:
+        self.max_tokens = max_tokens
         self.matchers: list[GrammarMatcher] = []
         self.compiled_grammars = (
             compiled_grammar if isinstance(compiled_grammar, list) else [compiled_grammar]
@@ -77,5 +89,8 @@ class LogitsProcessor(transformers.LogitsProcessor):
                 "The number of compiled grammars must be equal to the batch size: "
                 f"{len(self.compiled_grammars)} for {batch_size} rows"
             )
-        self.matchers = [GrammarMatcher(compiled) for compiled in self.compiled_grammars]
+        self.matchers = [
+            GrammarMatcher(compiled, max_tokens=self.max_tokens)
+            for compiled in self.compiled_grammars
+        ]
         self.token_bitmask = xgr.allocate_token_bitmask(batch_size, self.full_vocab_size)
