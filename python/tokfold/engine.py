@@ -221,7 +221,8 @@ class CompiledGrammar(metaclass=Named):
 
         Raises:
             MatcherStateError: the state is of another grammar.
-            UnsupportedGrammarError: only charts read the grammar, or members come in any order.
+            UnsupportedGrammarError: only charts read the grammar, or members come in any order
+                under conditions that change what is required.
             LimitExceededError, CancelledError: as :meth:`tokfold.Matcher.fill_bitmask`.
         """
         self._core.prepare_ending(Interrupt._of(interrupt, self.limits))

@@ -43,7 +43,8 @@ class Limits:
     """States and edges made or visited while the network is made. What only makes it smaller is
     left undone before this is reached."""
     max_set_bytes: int = 256 << 20
-    """Bytes of the sets of names that one text meets, in objects with members in any order."""
+    """Bytes of the sets of names that one text meets, in objects with members in any order; and of
+    those that the ends of all texts meet."""
     max_stack_depth: int = 1_000
     """Levels of a stack, and of the trees in which sets of stacks are kept. A text that is nested
     deeper is not recognized; a token that is, is a class of its own."""

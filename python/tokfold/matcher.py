@@ -123,7 +123,7 @@ class Matcher(metaclass=Named):
             VocabularyError: a stop token is outside the vocabulary.
             TokenBudgetError: even the shortest text takes more than ``max_tokens``.
             UnsupportedGrammarError: ``max_tokens`` where only charts read the grammar, or members
-                come in any order.
+                come in any order under conditions that change what is required.
             ValueError: ``max_tokens`` or ``prefer_end`` is negative, or ``prefer_end`` has no
                 ``max_tokens`` to count from.
         """

@@ -374,14 +374,6 @@ def test_a_chart_keeps_to_a_budget_in_bytes_drafts_and_after_a_rollback() -> Non
     assert any(isinstance(one, tuple) and one[0] is tokfold.TokenBudgetError for one in taken)
 
 
-def test_members_in_any_order_refuse_by_name() -> None:
-    names = [f"name{i}" for i in range(20)]
-    schema = {"properties": {name: {"type": "integer"} for name in names}, "required": names}
-    any_order = tokfold.Grammar.from_json_schema(schema, key_order="any")
-    with pytest.raises(tokfold.UnsupportedGrammarError, match="max_tokens"):
-        tokfold.Matcher(compiled_of(any_order), max_tokens=99)
-
-
 def test_stop_tokens_that_are_text_refuse_by_name() -> None:
     """The tokens are counted with those of the vocabulary."""
     matcher = tokfold.Matcher(compiled_of(), stop_token_ids=[256])

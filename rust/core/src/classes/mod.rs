@@ -38,9 +38,10 @@ pub struct ClassOptions {
     pub prune: bool,
     /// Ignore `(= ...)`: for grammars whose lookahead is implied by the rules.
     pub skip_lookahead: bool,
-    /// Take unique items for items that may repeat. Such classes are none of the texts, but of what the
-    /// stacks of a text say of its end.
-    pub items_may_repeat: bool,
+    /// For what the stacks of a text say of its end, not for its masks: unique items are taken for items that may
+    /// repeat, and members in any order may repeat too. Tokens of one class lead to the same members; those that may
+    /// hold a whole member are classes of their own.
+    pub for_ends: bool,
     /// Growth in states that inlining one rule may cause.
     pub inline_budget: usize,
     /// Bounds on size and work.
@@ -53,7 +54,7 @@ impl Default for ClassOptions {
         Self {
             prune: true,
             skip_lookahead: false,
-            items_may_repeat: false,
+            for_ends: false,
             inline_budget: network.inline_budget,
             limits: network.limits,
         }
@@ -123,8 +124,9 @@ pub fn compile(
     interrupt: &Interrupt,
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
-    let are_refused = match options.items_may_repeat {
-        true => grammar.has_member_guards(),
+    let of_members = grammar.bytes_of_members();
+    let are_refused = match options.for_ends {
+        true => grammar.has_member_guards() && of_members.is_empty(),
         false => grammar.has_guards(),
     };
     if are_refused {
@@ -150,7 +152,7 @@ pub fn compile(
             simplify: true,
             share_wide: None,
             counters: false,
-            items_may_repeat: options.items_may_repeat,
+            for_ends: options.for_ends,
             limits: options.limits.clone(),
             ..NetworkOptions::default()
         },
@@ -168,6 +170,7 @@ pub fn compile(
     let mut folding = Folding {
         network: &network,
         longest_view,
+        of_members,
         automaton,
         token_work: limits.token_work(network.len()),
         total_work: limits.total_work(network.len()),
@@ -248,6 +251,8 @@ struct Folding<'a> {
     network: &'a Network,
     /// If bounds of the network are cut, tokens of more bytes are classes of their own.
     longest_view: usize,
+    /// If members come in any order, the bytes that each of them has: tokens with all of them are classes of their own.
+    of_members: Vec<u8>,
     automaton: DisplacementAutomaton<'a>,
     /// Work units of one token, and of all.
     token_work: u64,
@@ -295,11 +300,18 @@ impl Folding<'_> {
             }
             let end = path[path.len() - 1];
             // Dead so far is dead. Else what follows is out of view.
-            let seen = bytes.len() == whole.len() || end == TokenTarget::State(DEAD);
+            let is_whole = bytes.len() == whole.len() && !self.may_hold_a_member(whole);
+            let seen = is_whole || end == TokenTarget::State(DEAD);
             ends.push(if seen { end } else { TokenTarget::OverBudget });
         }
         self.interrupt.progress(total, total)?;
         Ok(ends)
+    }
+
+    /// Whether a token may hold a whole member of an object whose members come in any order. It then adds a member of
+    /// which its stacks may say nothing.
+    fn may_hold_a_member(&self, token: &[u8]) -> bool {
+        !self.of_members.is_empty() && self.of_members.iter().all(|byte| token.contains(byte))
     }
 
     /// Replaces the states where tokens end by canonical ones. One that takes too much work stays as

@@ -5,6 +5,7 @@
 //! an automaton take different letters, so for such a state only a lower and an upper bound are known
 //! ([`Bound`]).
 
+use super::members::MemberLetters;
 use super::strings::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network};
@@ -26,6 +27,8 @@ pub(super) struct Letters {
     bound: Bound,
     /// For each rule whose automaton counts its passes the starts of the rules that a pass calls.
     bodies: FxHashMap<u32, Box<[u32]>>,
+    /// For each rule whose members come in any order what they take.
+    members: FxHashMap<u32, MemberLetters>,
     /// By class the most letters that reading one of it adds to what is still needed, by how many it takes
     /// away where it is below zero; `None` where nobody knows a bound.
     pub(super) raised: Option<Box<[i64; 256]>>,
@@ -40,6 +43,8 @@ enum Waits {
     Edge(u32),
     /// One half of a call: the state that calls, and the call.
     Half(u32, Call),
+    /// A rule that the rule of an object calls, whose members come in any order.
+    Members(u32),
 }
 
 impl Letters {
@@ -63,10 +68,21 @@ impl Letters {
         });
         let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
         let fewest = vec![UNREACHABLE; count];
-        let mut out = Self { fewest, bound, bodies, raised: None, used: [0; 4] };
+        let members = FxHashMap::default();
+        let mut out = Self { fewest, bound, bodies, members, raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
         let mut heap = BinaryHeap::new();
+        let orders = network.member_orders();
         for state in 0..count as u32 {
+            let rule = network.rule_of(state);
+            if orders.is_some_and(|orders| orders.contains_key(&rule)) {
+                let callees = network.calls(state);
+                meter.spend(1 + callees.len() as u64)?;
+                for call in callees.iter() {
+                    waiting[table_state(network, call.start) as usize].push(Waits::Members(rule));
+                }
+                continue;
+            }
             if network.is_final(state) {
                 heap.push(Reverse((0, state)));
             }
@@ -78,9 +94,9 @@ impl Letters {
             }
             for call in network.calls(state).iter() {
                 // What counts waits for the body of the repetition.
-                let callee = listed(network, call.start);
+                let callee = table_state(network, call.start);
                 waiting[callee as usize].push(Waits::Half(state, *call));
-                let after = listed(network, call.to);
+                let after = table_state(network, call.to);
                 if after != callee {
                     waiting[after as usize].push(Waits::Half(state, *call));
                 }
@@ -88,7 +104,7 @@ impl Letters {
                 if bound == Bound::Upper && network.counts_an_automaton(call.start) {
                     let bodies = out.bodies.get(&network.rule_of(call.start));
                     for &body in bodies.into_iter().flatten() {
-                        let body = listed(network, body);
+                        let body = table_state(network, body);
                         waiting[body as usize].push(Waits::Half(state, *call));
                         meter.spend(1)?;
                     }
@@ -109,11 +125,28 @@ impl Letters {
                         let start = out.of(network, network.unguarded(start));
                         (from, start.saturating_add(out.of(network, to)))
                     }
+                    Waits::Members(rule) => {
+                        let Some(order) = orders.and_then(|orders| orders.get(&rule)) else {
+                            continue;
+                        };
+                        let members = MemberLetters::new(
+                            &|state| out.of(network, state),
+                            network,
+                            (rule, order),
+                            meter,
+                        )?;
+                        (order.start, members.at_start)
+                    }
                 };
                 if cost < out.fewest[waiter as usize] {
                     heap.push(Reverse((cost, waiter)));
                 }
             }
+        }
+        for (&rule, order) in orders.into_iter().flatten() {
+            let members =
+                MemberLetters::new(&|state| out.of(network, state), network, (rule, order), meter)?;
+            out.members.insert(rule, members);
         }
         if without.is_none() && bound == Bound::Upper {
             out.raised = out.raise(network, meter)?;
@@ -123,6 +156,13 @@ impl Letters {
 
     /// The fewest letters from a state to the end of its rule.
     pub(super) fn of(&self, network: &Network, state: u32) -> u32 {
+        if let Some(found) = network.as_members(state) {
+            let members = self.members.get(&found.rule);
+            return members.map_or(UNREACHABLE, |members| {
+                members.of(&|state| self.of(network, state), network, state, found)
+            });
+        }
+        let state = network.unguarded(state);
         if !network.is_counting(state) {
             return self.fewest[state as usize];
         }
@@ -151,14 +191,14 @@ impl Letters {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         let bodies = self.bodies.values().map(|bodies| 32 + bodies.len() * 4);
-        self.fewest.len() * 4 + bodies.sum::<usize>()
+        let members = self.members.values().map(MemberLetters::bytes);
+        self.fewest.len() * 4 + bodies.sum::<usize>() + members.sum::<usize>()
     }
 
     /// The most that a letter of each class raises what is needed: over all frames and all ways to read such
     /// a letter from them, what the frames that are there then need, less what the frame needed.
     fn raise(&self, network: &Network, meter: &mut Meter) -> Result<Option<Box<[i64; 256]>>, Halt> {
-        let is_guarded = network.has_sets() && network.only_unique_items().is_none();
-        if network.is_for_charts() || is_guarded {
+        if network.is_for_charts() || !network.counts_sets() {
             return Ok(None);
         }
         let Some(callees_first) = callees_first(network, meter)? else { return Ok(None) };
@@ -175,7 +215,25 @@ impl Letters {
             *before = i64::from(self.of(network, body)).max(*before);
         }
         let mut raised = Box::new([i64::from(i32::MIN); 256]);
+        let orders = network.member_orders();
         for &state in callees_first.iter().rev() {
+            let rule = network.rule_of(state);
+            let order =
+                orders.and_then(|orders| Some((orders.get(&rule)?, self.members.get(&rule)?)));
+            if let Some((order, members)) = order {
+                let of = |state| self.of(network, state);
+                for call in network.calls(state).iter() {
+                    let callee = table_state(network, call.start);
+                    let taken = of(network.unguarded(call.start)).max(of(callee));
+                    let step = (state, call, taken);
+                    let added = members.raised(&of, network, (rule, order), step);
+                    let Some(added) = added else { return Ok(None) };
+                    let added = pushed[state as usize] + added;
+                    let known = &mut pushed[callee as usize];
+                    *known = added.max(*known);
+                }
+                continue;
+            }
             let own = i64::from(self.of(network, state));
             if own >= i64::from(UNREACHABLE) {
                 return Ok(None);
@@ -189,7 +247,7 @@ impl Letters {
             // was needed before it by the gap at most.
             let gap = gaps.get(&network.rule_of(state)).copied();
             for call in network.calls(state).iter() {
-                let callee = listed(network, call.start);
+                let callee = table_state(network, call.start);
                 let inside = i64::from(self.of(network, callee));
                 let mut added = gap.unwrap_or_else(|| i64::from(self.of(network, call.to)) - own);
                 added += inside;
@@ -258,7 +316,7 @@ fn callees_first(network: &Network, meter: &mut Meter) -> Result<Option<Vec<u32>
             let calls = network.calls(state);
             meter.spend(1 + calls.len() as u64)?;
             work.push((state, true));
-            let callees = calls.iter().map(|call| listed(network, call.start));
+            let callees = calls.iter().map(|call| table_state(network, call.start));
             work.extend(callees.filter(|&to| met[to as usize] != Met::Done).map(|to| (to, false)));
         }
     }
@@ -266,7 +324,7 @@ fn callees_first(network: &Network, meter: &mut Meter) -> Result<Option<Vec<u32>
 }
 
 /// The state of the tables in which a rule begins to read: of a repetition that of its body.
-fn listed(network: &Network, state: u32) -> u32 {
+fn table_state(network: &Network, state: u32) -> u32 {
     let state = network.unguarded(state);
     match network.is_counting(state) {
         true => network.counting(state).0,

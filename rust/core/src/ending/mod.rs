@@ -9,7 +9,7 @@
 //!   leave one, and which can matter.
 //! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
 //!   rule; `automata`: rules without calls, of which most states need no look at all tokens.
-//! - `letters`: the same in letters, which bounds it without any table.
+//! - `letters`: the same in letters, which bounds it without any table; `members`: that of members in any order.
 //!
 //! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
 //! sets of stacks of one family of texts.
@@ -19,6 +19,7 @@ mod dawg;
 mod exits;
 mod follow;
 mod letters;
+mod members;
 mod rows;
 mod strings;
 mod tails;
@@ -34,6 +35,7 @@ use crate::budget::{Halt, Interrupt, Meter};
 use crate::network::{BOTTOM, Network, contains, members};
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::Trie;
+use exits::Exit;
 use letters::{Bound, Letters};
 use parking_lot::{Mutex, MutexGuard};
 use rows::Rows;
@@ -109,12 +111,23 @@ impl Memo {
     }
 }
 
-/// Sets of stacks over the network of a text, whose states that are sets have numbers there only. What is
-/// said of such a state is what the state without guards does: of the items of an array that they may repeat.
+/// Sets of stacks over the network of a text, whose states that are sets have numbers there only. The items of an array
+/// may repeat here; members in any order come in the order of the schema ([`Network::calls_to_end`]).
 #[derive(Clone, Copy)]
 pub(crate) struct Stacks<'s> {
     pub(crate) network: &'s Network,
     pub(crate) sets: &'s StackSets,
+}
+
+/// The exits of a state of the network of a text.
+fn exits_of<'r>(
+    rows: &'r mut Rows,
+    (network, state): (&Network, u32),
+    node: NodeId,
+    meter: &mut Meter,
+) -> Result<&'r [Exit], Halt> {
+    let state = rows.network.counted_as(network, state).ok_or(Halt::Sets)?;
+    rows.exits(state, node, meter)
 }
 
 /// The class of the letter that leads to a node of a trie.
@@ -140,7 +153,8 @@ impl Ending {
     ) -> Result<Self, Halt> {
         let class = |trie: &Trie, node| class_of(&network, trie, node);
         let dawg = Arc::new(Dawg::new(trie, whole, class, network.alphabet().escape()));
-        let rows = Mutex::new(Rows::new(network, dawg.clone(), meter)?);
+        // States that are sets have numbers of their own here.
+        let rows = Mutex::new(Rows::new(network.fresh(), dawg.clone(), meter)?);
         Ok(Self { dawg, rows })
     }
 
@@ -166,8 +180,8 @@ impl Ending {
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         let mut asking = self.ask(most_bytes, interrupt)?;
-        let start = network.unguarded(network.start());
-        asking.rows.exits(start, self.dawg.root(), meter)?;
+        let start = (network, network.start());
+        exits_of(&mut asking.rows, start, self.dawg.root(), meter)?;
         Ok(())
     }
 
@@ -225,7 +239,7 @@ impl Asking<'_> {
             return self.fewest_from(stacks, memo, (set, node), meter);
         };
         let mut best = UNREACHABLE;
-        let exits = self.rows.exits(stacks.network.unguarded(state), node, meter)?.to_vec();
+        let exits = exits_of(&mut self.rows, (stacks.network, state), node, meter)?.to_vec();
         for exit in exits {
             let beneath = self.fewest_from(stacks, memo, (set, exit.node), meter)?;
             best = best.min(beneath.saturating_add(exit.tokens));
@@ -267,7 +281,7 @@ impl Asking<'_> {
                 go_on(0, (right, node));
             } else {
                 for &(top, beneath) in sets.list(set).iter().filter(|entry| entry.0 != BOTTOM) {
-                    for exit in self.rows.exits(network.unguarded(top), node, meter)? {
+                    for exit in exits_of(&mut self.rows, (network, top), node, meter)? {
                         go_on(exit.tokens, (beneath, exit.node));
                     }
                 }
@@ -322,7 +336,7 @@ impl Asking<'_> {
                         }
                         continue;
                     }
-                    for exit in self.rows.exits(network.unguarded(top), node, meter)? {
+                    for exit in exits_of(&mut self.rows, (network, top), node, meter)? {
                         let beneath = (beneath, exit.node);
                         ask(memo.fewest.get(&beneath), exit.tokens, beneath);
                     }
@@ -339,7 +353,6 @@ impl Asking<'_> {
 
 /// Bounds on what it takes to end a text, from the network alone.
 pub(crate) struct Countdown {
-    network: Arc<Network>,
     /// Upper bounds on the fewest letters.
     letters: Letters,
     /// Lower bounds on the fewest bytes, if they may differ: if the grammar takes some tokens whole, or an
@@ -355,23 +368,23 @@ impl Countdown {
     /// # Errors
     /// Those of the meter.
     pub(crate) fn new(
-        network: Arc<Network>,
+        network: &Network,
         trie: &Trie,
         single: &crate::network::ClassSet,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let letters = Letters::new(&network, None, Bound::Upper, meter)?;
+        let letters = Letters::new(network, None, Bound::Upper, meter)?;
         let escape = network.alphabet().escape();
         let bytes_alone = match escape.is_some() || network.has_counted_automata() {
-            true => Some(Letters::new(&network, escape, Bound::Lower, meter)?),
+            true => Some(Letters::new(network, escape, Bound::Lower, meter)?),
             false => None,
         };
         let is_spelled = members(&letters.used).all(|class| contains(single, class));
         let most_raised = match is_spelled {
-            true => letters.most_raised(trie, |node| class_of(&network, trie, node)),
+            true => letters.most_raised(trie, |node| class_of(network, trie, node)),
             false => None,
         };
-        Ok(Self { network, letters, bytes_alone, most_raised })
+        Ok(Self { letters, bytes_alone, most_raised })
     }
 
     /// Bytes held.
@@ -420,10 +433,9 @@ impl Countdown {
                     match top {
                         BOTTOM => ask(Some(&(0, 0)), (0, 0), set),
                         _ => {
-                            let top = network.unguarded(top);
-                            let letters = self.letters.of(&self.network, top);
+                            let letters = self.letters.of(network, top);
                             let alone = self.bytes_alone.as_ref();
-                            let bytes = alone.map_or(letters, |all| all.of(&self.network, top));
+                            let bytes = alone.map_or(letters, |all| all.of(network, top));
                             let own = (bytes, letters);
                             ask(memo.letters.get(&beneath), own, beneath);
                         }

@@ -101,6 +101,8 @@ pub(super) struct Rows {
     /// Pairs that missed an exit of those without a bound.
     bounded: Vec<PairId>,
     counts_bytes: bool,
+    /// Whether there was room for all sets of members.
+    has_room: bool,
     /// Exits passed on so far.
     relaxations: u64,
     pub(super) walk: Walk,
@@ -132,6 +134,7 @@ impl Rows {
             queue: Vec::new(),
             lowest: 0,
             bounded: Vec::new(),
+            has_room: true,
             relaxations: 0,
             walk: Walk::new(tails.clone()),
             tails,
@@ -145,6 +148,7 @@ impl Rows {
     pub(super) fn bytes(&self) -> usize {
         self.bytes
             + self.walk.bytes()
+            + self.network.set_bytes()
             + self.tails.bytes()
             + self.follow.len() * size_of::<ClassSet>()
     }
@@ -179,7 +183,9 @@ impl Rows {
     }
 
     fn pair(&mut self, state: u32, node: NodeId) -> PairId {
-        let state = self.tails.of(state);
+        let counted = self.network.counted_as(&self.network, state);
+        self.has_room &= counted.is_some();
+        let state = self.tails.of(counted.unwrap_or(state));
         if let Some(&known) = self.numbers.get(&(state, node)) {
             return known;
         }
@@ -220,6 +226,9 @@ impl Rows {
             meter.spend(1 + (self.relaxations - before) / 4)?;
             if self.bytes > self.most_bytes {
                 return Err(Halt::Bytes);
+            }
+            if !self.has_room || self.network.refused_sets() > 0 {
+                return Err(Halt::Sets);
             }
         }
     }
@@ -332,7 +341,7 @@ impl Rows {
             return; // nothing that comes of it could be kept
         }
         let Self { network, dawg, .. } = self;
-        let reads = || meet(network.first(to), dawg.next(exit.node));
+        let reads = || meet(network.first_to_end(to), dawg.next(exit.node));
         if exit.node != dawg.root() && !network.is_counting(to) && !reads() {
             // Where a token ends the row of the called rule has an exit between two tokens too.
             if network.is_final(to) {
@@ -411,7 +420,7 @@ impl Rows {
         let Self { dawg, network, follow, pairs, .. } = self;
         let row = &mut pairs[pair as usize].row;
         let follow = &follow[network.rule_of(state) as usize];
-        if !meet(follow, dawg.next(exit.node)) {
+        if !network.is_segment(state) && !meet(follow, dawg.next(exit.node)) {
             return;
         }
         let root = dawg.root();

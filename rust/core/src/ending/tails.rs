@@ -39,7 +39,7 @@ impl Tails {
         let mut starts = vec![state];
         let mut done = 0;
         while done < starts.len() {
-            for call in network.calls(starts[done]).iter() {
+            for call in network.calls_to_end(starts[done]).iter() {
                 if self.goes_on(network, call) && !starts.contains(&call.start) {
                     starts.push(call.start);
                 }

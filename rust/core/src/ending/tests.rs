@@ -109,7 +109,7 @@ fn compare(text: &str, words: &[String], picks: &[usize]) -> Result<u32, TestCas
         letters.for_each(|token| single[token[0] as usize >> 6] |= 1 << (token[0] & 63));
         single
     };
-    let countdown = Countdown::new(network.clone(), &trie, &single, &mut meter).expect("no bound");
+    let countdown = Countdown::new(&network, &trie, &single, &mut meter).expect("no bound");
     let mut stepper = Stepper::new(network.clone());
     let mut set = start(&mut stepper, &network);
     let mut memo = Memo::default();
@@ -275,7 +275,7 @@ fn a_long_token_in_a_string_raises_nothing() {
     let grammar = syntax::parse(text, "root", &Limits::default()).expect("a grammar");
     let network = Arc::new(Network::new(&grammar, &NetworkOptions::default()).expect("a network"));
     let words = ["a".to_owned(), "a".repeat(100), "b".to_owned(), "(a".to_owned()];
-    let countdown = Countdown::new(network, &trie(&words), &[u64::MAX; 4], &mut Meter::default());
+    let countdown = Countdown::new(&network, &trie(&words), &[u64::MAX; 4], &mut Meter::default());
     assert_eq!(countdown.expect("no bound").most_raised, Some(0));
     // A brace needs nine letters more, and a letter takes one of these away.
     let text = "root ::= \"{\" \"abcdefgh\" root? \"}\"";
@@ -284,7 +284,7 @@ fn a_long_token_in_a_string_raises_nothing() {
     let countdown = |words: &[&str]| {
         let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
         let trie = trie(&words);
-        let made = Countdown::new(network.clone(), &trie, &[u64::MAX; 4], &mut Meter::default());
+        let made = Countdown::new(&network, &trie, &[u64::MAX; 4], &mut Meter::default());
         made.expect("no bound").most_raised
     };
     assert_eq!(countdown(&["abc"]), Some(0));

@@ -254,16 +254,16 @@ impl Walk {
         (network, dawg): (&Network, &Dawg),
     ) {
         let mut others: ClassSet = [0; 4];
-        let calls = network.calls(state);
+        let calls = network.calls_to_end(state);
         for call in calls.iter() {
-            let first = network.first(call.start);
+            let first = network.first_to_end(call.start);
             if self.tails.goes_on(network, call) || self.enters(call.start, network) {
                 continue;
             }
             if bytes > 0 {
                 add_all(&mut others, first);
             } else if nodes.iter().any(|&node| meet(first, dawg.next(node))) {
-                self.calls.push((network.unguarded(call.start), call.to));
+                self.calls.push((call.start, call.to));
             }
         }
         nodes.retain(|&node| {

@@ -405,7 +405,7 @@ impl Grammar {
     }
 
     /// The guards of all automata.
-    fn guards(&self) -> impl Iterator<Item = &(RuleId, Guard)> {
+    pub(super) fn guards(&self) -> impl Iterator<Item = &(RuleId, Guard)> {
         let guards = self.exprs.iter().filter_map(|expr| match expr {
             Expr::Automaton(automaton) => Some(automaton.guards.iter()),
             _ => None,

@@ -11,7 +11,8 @@
 //! - here: rules, expressions, and the builder that keeps the invariants
 //! - `charset`: sets of code points; `tokens`: what takes a token whole
 //! - `automaton`: what a macro means; `right_linear`: automata as rules; `counted`: automata that count, written out
-//! - `dispatch`: what `TagDispatch` means; `bounded`: rules of at most so many characters or tokens
+//! - `dispatch`: what `TagDispatch` means; `bounded`: rules of at most so many characters or tokens; `members`: members
+//!   in any order without their guards
 //! - `compose`: one grammar out of several
 
 mod automaton;
@@ -20,6 +21,7 @@ mod charset;
 mod compose;
 mod counted;
 mod dispatch;
+mod members;
 mod right_linear;
 mod tokens;
 

@@ -132,6 +132,7 @@ impl NetworkTables {
             identities: OnceLock::new(),
             digest: OnceLock::new(),
             call_order: OnceLock::new(),
+            member_orders: OnceLock::new(),
         }
     }
 

@@ -194,6 +194,7 @@ fn empty(top: &Arc<NetworkPart>, states: usize, edges: usize, calls: usize) -> N
         identities: OnceLock::new(),
         digest: OnceLock::new(),
         call_order: OnceLock::new(),
+        member_orders: OnceLock::new(),
     };
     Network { tables: Arc::new(tables), sets: None }
 }

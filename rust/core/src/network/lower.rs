@@ -165,12 +165,15 @@ impl Lowering<'_> {
             return Err(guards_refused(self.grammar, "a network that is not pruned"));
         }
         let is_unique = |guard: &(RuleId, Guard)| matches!(guard.1, Guard::Unique(_));
-        let may_repeat = self.options.items_may_repeat;
+        let may_repeat = self.options.for_ends;
         let has_unique = automaton.guards.iter().any(is_unique);
         if has_unique && !self.options.unique_items && !may_repeat {
             return Err(guards_refused(self.grammar, "this use of a grammar"));
         }
         self.work.spend(automaton.size())?;
+        if may_repeat && !has_unique {
+            return self.with_member_states(automaton, rule);
+        }
         let Some((mut out, guards)) = self.of_guarded(automaton) else {
             return Err(guards_refused(self.grammar, "an automaton of this form"));
         };
@@ -180,6 +183,24 @@ impl Lowering<'_> {
         }
         self.as_they_stand.borrow_mut().insert(rule.index());
         Ok(out)
+    }
+
+    /// A rule with members in any order without its guards. States behind different members must not become equal:
+    /// each has a marker that tells the member.
+    fn with_member_states(&self, automaton: &ByteAutomaton, rule: RuleId) -> Result<Automaton> {
+        let (marked, members) = self.grammar.with_member_states(automaton);
+        self.work.spend(marked.size())?;
+        let shape = self.shapes.of(self.grammar.rule(rule).body);
+        self.lowered(rule, |nfa, work, from, to| {
+            let states = self.automaton(nfa, &marked, (from, to), work);
+            let sink = nfa.state();
+            let mut markers = self.markers.borrow_mut();
+            for (state, member) in members {
+                let next = FIRST_MARKER + markers.len() as u32;
+                let marker = *markers.entry((shape, member, None, 0)).or_insert(next);
+                nfa.edge(states[state as usize], marker, sink);
+            }
+        })
     }
 
     /// A rule that counts its parts: its automaton as it stands, the bounds aside; written out where

@@ -22,7 +22,8 @@
 //! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
 //!   `part` makes one, `spelled` (kept as a `spelling`) and `link` put them together
 //! - states that are in no table: `counters` numbers states that count passes, `counting_states` answers questions
-//!   about them; `sets` and `set_states` do the same for states that are sets of members
+//!   about them; `sets` and `set_states` do the same for states that are sets of members, `members` says which of these
+//!   completions read
 //! - of a finished network: `adjacency` (what can stand beneath a frame), `identity`, `naming` and `tour` (what a state
 //!   does, as a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
 //! - `class_set`: sets of byte classes; `options`: how a network is made; `stop_tokens`: the grammar over the ids of a
@@ -50,6 +51,7 @@ mod left_recursion;
 mod link;
 mod lookahead;
 mod lower;
+mod members;
 mod merge_classes;
 mod naming;
 mod needed;
@@ -90,6 +92,7 @@ use crate::automata::alphabet::Alphabet;
 use crate::automata::fallback::with_fallback;
 use counters::Counters;
 use delegation::Width;
+pub(crate) use members::{MemberOrder, MemberPlace, MemberState};
 use sets::SetStates;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, OnceLock};
@@ -198,6 +201,8 @@ pub struct NetworkTables {
     digest: OnceLock<Identity>,
     /// In which order called rules are gone through, made when first asked for.
     call_order: OnceLock<Arc<CallOrder>>,
+    /// In which order completions read members, made when first asked for.
+    member_orders: OnceLock<Option<Arc<members::MemberOrders>>>,
 }
 
 impl NetworkTables {

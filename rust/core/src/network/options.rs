@@ -47,8 +47,9 @@ pub struct NetworkOptions {
     /// Take grammars with arrays whose items are unique. The network reads them as if items might
     /// repeat, so it says what the grammar does only to who keeps the items (`unique`).
     pub unique_items: bool,
-    /// Read arrays whose items are unique as if items might repeat, and keep nothing of that.
-    pub items_may_repeat: bool,
+    /// Read arrays whose items are unique, and members in any order, as if these might repeat, and keep nothing of that.
+    /// Each member leads to a state of its own.
+    pub for_ends: bool,
     /// Only bytes are read, and no tokens: a rule that counts tokens counts nothing.
     pub without_tokens: bool,
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
@@ -71,7 +72,7 @@ impl Default for NetworkOptions {
             counters: false,
             counted_automata: true,
             unique_items: false,
-            items_may_repeat: false,
+            for_ends: false,
             without_tokens: false,
             large_automaton: LARGE_AUTOMATON,
             limits: Limits::default(),

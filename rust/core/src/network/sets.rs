@@ -166,6 +166,11 @@ impl SetStates {
         self.refused.load(Ordering::Relaxed)
     }
 
+    /// Notes that there was no room.
+    pub(super) fn refuse(&self) {
+        self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// The greatest number of bytes.
     pub(super) fn most_bytes(&self) -> usize {
         self.most_bytes
@@ -287,7 +292,7 @@ impl SetStates {
         let record = self.record(number);
         let ways = record.ways.get_or_init(|| self.make(network, number, record));
         if ways.is_cut {
-            self.refused.fetch_add(1, Ordering::Relaxed);
+            self.refuse();
         }
         ways
     }

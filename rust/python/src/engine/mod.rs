@@ -142,7 +142,7 @@ impl Engine {
         let vocabulary = vocabulary.inner.clone();
         let options = ClassOptions {
             skip_lookahead,
-            items_may_repeat: true,
+            for_ends: true,
             limits: options.network.limits,
             ..ClassOptions::default()
         };

@@ -210,7 +210,7 @@ fn walk(engine: &Arc<Engine>, seed: u64, met: &mut Met) {
     let (mut random, stops) = (Random(seed), StopRule::default());
     let mut pairs = vec![Pair::new(engine, &stops)];
     let unique = engine.network.only_unique_items();
-    let is_counted = !engine.network.has_sets() || unique.is_some_and(|items| !items.nested);
+    let is_counted = engine.network.counts_sets() && unique.is_none_or(|items| !items.nested);
     if seed % 4 == 1 && is_counted && !engine.network.takes_tokens() {
         drop(pairs[0].both(|matcher| matcher.limit_tokens(120, 0, &none())));
     }

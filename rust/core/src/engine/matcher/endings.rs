@@ -116,8 +116,7 @@ impl Engine {
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
     pub fn prepare_ending(&self, interrupt: &Interrupt) -> Result<(), Error> {
         let has_stacks = !self.network.is_for_charts();
-        let counts = !self.network.has_sets() || self.network.only_unique_items().is_some();
-        if has_stacks && counts {
+        if has_stacks && self.network.counts_sets() {
             let mut meter = Meter::default();
             meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
             let most_bytes = self.limits.max_memo_bytes;
@@ -198,8 +197,7 @@ impl Engine {
         };
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
-        let network = self.network.clone();
-        let mut made = Countdown::new(network, trie, &single, &mut meter)?;
+        let mut made = Countdown::new(&self.network, trie, &single, &mut meter)?;
         if self.network.has_unique_items() && !self.spells_plain_letters() {
             // The letters that make an item another one may be no tokens.
             made.most_raised = None;
@@ -227,6 +225,7 @@ impl Engine {
     pub(in crate::engine) fn ending_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
         let (limit, value) = match halt {
             Halt::Bytes => ("max_memo_bytes", self.limits.max_memo_bytes as u64),
+            Halt::Sets => ("max_set_bytes", self.network.most_set_bytes() as u64),
             _ => ("max_mask_work", self.limits.max_mask_work),
         };
         interrupt.error(halt).unwrap_or_else(|| Error::Limit {

@@ -44,7 +44,7 @@ impl Matcher {
     ///
     /// # Errors
     /// [`Error::Budget`] where even the shortest text takes more; [`Error::Unsupported`] where only
-    /// charts can read the grammar, members come in any order, or a stop token is text of the vocabulary;
+    /// charts can read the grammar, sets are not counted, or a stop token is text of the vocabulary;
     /// [`Error::Limit`], [`Error::Deadline`], [`Error::Cancelled`].
     pub fn limit_tokens(
         &mut self,
@@ -72,9 +72,9 @@ impl Matcher {
             vocabulary.is_textual(id) || network.takes_tokens() && vocabulary.is_whole(id)
         };
         let unique = network.only_unique_items();
-        let message = if network.has_sets() && unique.is_none() {
-            "the text is read with members in any order, whose sets are not counted; compile with \
-             key_order=\"schema\""
+        let message = if !network.counts_sets() {
+            "what is required of an object whose members come in any order changes with the members that were read, \
+             and its sets are not counted; compile with key_order=\"schema\""
                 .into()
         } else if unique.is_some_and(|items| items.nested) {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
@@ -150,7 +150,7 @@ impl Matcher {
         let network = &self.engine.network;
         // What an item may need beyond what the stacks say, since it must be new.
         let more = match network.only_unique_items() {
-            _ if !network.has_sets() => Some(0),
+            _ if !network.has_unique_items() => Some(0),
             Some(items) if !items.nested => items.ends_within,
             _ => None,
         };
