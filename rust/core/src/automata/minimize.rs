@@ -273,6 +273,7 @@ impl Partition {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::automata::twins::merge_twins;
     use crate::budget::Interrupt;
     use crate::limits::Limits;
     use proptest::prelude::*;
@@ -335,6 +336,18 @@ mod tests {
             let again = moore(&b);
             let all: std::collections::BTreeSet<_> = again.iter().collect();
             prop_assert_eq!(all.len(), b.len());
+            let merged = merge_twins(&a, &Ticks::new(&work)).expect("within bounds");
+            let merged = merged.unwrap_or_else(|| a.clone());
+            let has_cycles = states.iter().zip(0..).any(|((_, edges), p)| {
+                edges.iter().any(|edge| edge.1 <= p)
+            });
+            prop_assert!(has_cycles || merged.len() == b.len());
+            let both = [merged, a].map(|automaton| {
+                let mut out = minimize(automaton, &work).expect("within bounds");
+                out.renumber();
+                (out.len(), out.states().map(|(q, edges)| (out.is_final(q), edges.to_vec())).collect::<Vec<_>>())
+            });
+            prop_assert_eq!(&both[0], &both[1]);
         }
     }
 }

@@ -16,6 +16,7 @@
 //! - `marks`: sets of numbers that are emptied at once
 //! - [`minimize`]: minimization of deterministic automata with partial transitions; chooses between refinement and
 //!   `levels`: hashes of what states do, faster where they suffice
+//! - `twins`: what of minimization takes one pass, where no states on cycles are equal
 //! - `splice`: copies of automata in place of calls, by a subset construction without epsilon edges
 //! - `lengths`: how many passes an automaton can still take from each of its states
 
@@ -31,6 +32,7 @@ pub mod minimize;
 mod moves;
 pub mod nfa;
 pub(crate) mod splice;
+pub(crate) mod twins;
 pub mod utf8;
 
 pub use automaton::Automaton;

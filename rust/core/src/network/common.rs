@@ -62,6 +62,8 @@ fn of_parts(
     options: &NetworkOptions,
     work: &Budget,
 ) -> Result<Network> {
+    // Grammars with common rules are made of schemas: objects of which hardly any states on cycles are equal.
+    let options = &NetworkOptions { is_quick: true, ..options.clone() };
     let rules = RuleSet::make(grammar, outside, options, work)?;
     let children = children.into_iter().map(|(rule, part)| (RuleId::new(rule), part)).collect();
     let frame = Arc::new(NetworkPart::of_rules(&rules, &children, options, work)?);

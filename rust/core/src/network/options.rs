@@ -55,6 +55,8 @@ pub struct NetworkOptions {
     /// Automata of so many ranges of bytes or more are written down as they stand, where large
     /// repetitions are counted: making them minimal takes long and finds little.
     pub large_automaton: usize,
+    /// Leave equal states on cycles in rules with copies of others, which takes long to find.
+    pub is_quick: bool,
     /// Bounds on states and edges.
     pub limits: Limits,
 }
@@ -75,6 +77,7 @@ impl Default for NetworkOptions {
             for_ends: false,
             without_tokens: false,
             large_automaton: LARGE_AUTOMATON,
+            is_quick: false,
             limits: Limits::default(),
         }
     }

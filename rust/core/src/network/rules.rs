@@ -226,6 +226,7 @@ impl Lowered<'_> {
         let keep = self.counted.keys().chain(self.guarded.keys()).chain(called);
         rules.keep = keep.copied().collect::<FxHashSet<_>>();
         rules.outside.clone_from(&self.outside.parts);
+        rules.is_quick = options.is_quick;
         rules.as_they_stand.clone_from(self.as_they_stand);
         rules.take_written(written);
         rules.width = options.share_wide.map(|least| Width { least, of: self.alphabet.widths() });

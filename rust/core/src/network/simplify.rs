@@ -22,6 +22,7 @@ mod tails;
 use super::Width;
 use crate::apart::Apart;
 use crate::automata::minimize::minimize;
+use crate::automata::twins::merge_twins;
 use crate::automata::{Automaton, Nfa};
 use crate::budget::{Budget, Ticks};
 use crate::error::Result;
@@ -49,6 +50,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) budget: usize,
     /// Whether states that cannot be completed are dropped.
     pub(crate) prune: bool,
+    /// Whether equal states on cycles of rules with copies of others may stay.
+    pub(super) is_quick: bool,
     /// Number of sites of each rule: copies that inlining it would make.
     uses: Vec<usize>,
     work: &'a Budget,
@@ -97,6 +100,7 @@ impl<'a> Rules<'a> {
             start,
             budget,
             prune,
+            is_quick: false,
             uses: vec![0; n],
             work,
             called: RefCell::new(vec![None; n].into()),
@@ -276,7 +280,15 @@ impl<'a> Rules<'a> {
                 continue;
             }
             let ticks = Ticks::new(self.work);
-            let mut automaton = minimize(self.automata[rule].clone(), self.work)?;
+            let automaton = &self.automata[rule];
+            let mut automaton = match self.is_quick {
+                true => {
+                    self.work.spend(automaton.size())?;
+                    let Some(merged) = merge_twins(automaton, &ticks)? else { continue };
+                    merged
+                }
+                false => minimize(automaton.clone(), self.work)?,
+            };
             automaton.renumber_within(&ticks)?;
             if self.prune {
                 automaton.trim_within(&ticks)?;
