@@ -110,8 +110,8 @@ impl Paths {
     }
 }
 
-/// Numbers in the rows of a [`LetterTrie`], at most.
-const MOST_IN_ROWS: usize = 1 << 18;
+/// Numbers in the rows of a [`LetterTrie`], at most: in tests so few that nodes without a row are met.
+const MOST_IN_ROWS: usize = if cfg!(test) { 64 } else { 1 << 18 };
 /// No node.
 const NOWHERE: u32 = u32::MAX;
 
@@ -222,5 +222,36 @@ impl Suffixes {
         let fewest =
             ends.filter(|(node, _)| self.is_token[**node as usize]).map(|(_, left)| left + 1);
         fewest.min().unwrap_or(UNREACHABLE).min(UNREACHABLE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+
+    proptest! {
+        #[test]
+        fn letters_lead_on_with_and_without_rows(
+            letters in 1u8..9, words in prop::collection::vec(prop::collection::vec(0u8..9, 0..9), 0..60),
+        ) {
+            let mut trie = LetterTrie::new(usize::from(letters));
+            let mut known: BTreeMap<(u32, u8), u32> = BTreeMap::new();
+            for word in words {
+                let mut node = 0;
+                for letter in word.into_iter().map(|letter| letter % letters) {
+                    let next = trie.next_or_new((node, letter));
+                    prop_assert_eq!(*known.entry((node, letter)).or_insert(next), next);
+                    node = next;
+                }
+            }
+            prop_assert_eq!(trie.count as usize, known.len() + 1);
+            for node in 0..trie.count {
+                for letter in 0..letters + 2 {
+                    prop_assert_eq!(trie.next((node, letter)), known.get(&(node, letter)).copied());
+                }
+            }
+        }
     }
 }
