@@ -232,3 +232,10 @@ def test_commands_take_a_dialect(tmp_path):
 def test_lint_counts_warnings_of_a_schema(warned):
     run("lint", warned, "--quick", "--ignore", "optional-run", code=1)
     run("lint", warned, "--quick", "--fail-on", "error")
+
+
+@pytest.mark.parametrize("option", ["--max-digits=0", "--max-depth=-1", "--indent=65"])
+def test_numbers_that_an_option_cannot_have(schema, option):
+    """The option is named, and not the file."""
+    result = run("check", schema, "--schema", schema, option, code=2)
+    assert f"Invalid value for '{option.partition('=')[0]}'" in result.stderr

@@ -31,6 +31,7 @@ MAX_WHITESPACE = 32
 
 MOST_DIGITS = 1_000
 MOST_DEPTH = 256
+MOST_INDENT = 64
 
 
 @dataclass(frozen=True)
@@ -243,8 +244,8 @@ def _whitespace(
             raise ValueError(f"separators must be {mark!r} and white space behind it, not {text!r}")
     if indent is None:
         return {"separators": (item, name)}
-    if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= 64:
-        raise ValueError(f"indent must be a number from 0 to 64, not {indent!r}")
+    if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= MOST_INDENT:
+        raise ValueError(f"indent must be a number from 0 to {MOST_INDENT}, not {indent!r}")
     return {"indented": (indent, item, name)}
 
 

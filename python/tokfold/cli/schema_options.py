@@ -9,7 +9,7 @@ import typer
 
 from tokfold import Grammar
 from tokfold._schema_records import SchemaNote
-from tokfold._sources.schema import DIALECTS
+from tokfold._sources.schema import DIALECTS, MOST_DEPTH, MOST_DIGITS, MOST_INDENT
 from tokfold.cli.console import report_note
 from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError
@@ -143,6 +143,8 @@ Indent = Annotated[
     typer.Option(
         "--indent",
         metavar="N",
+        min=0,
+        max=MOST_INDENT,
         rich_help_panel=_PANEL,
         help="A line for each member and item, N spaces deeper each level.",
     ),
@@ -161,6 +163,8 @@ MaxDigits = Annotated[
     typer.Option(
         "--max-digits",
         metavar="N",
+        min=1,
+        max=MOST_DIGITS,
         rich_help_panel=_PANEL,
         help="The most digits of a number in a row.",
     ),
@@ -170,6 +174,8 @@ MaxDepth = Annotated[
     typer.Option(
         "--max-depth",
         metavar="N",
+        min=0,
+        max=MOST_DEPTH,
         rich_help_panel=_PANEL,
         help="The most arrays and objects in which a value stands.",
     ),
