@@ -113,8 +113,10 @@ class Matcher(metaclass=Named):
             terminate_without_stop_token: the text ends by itself as soon as it is complete; by
                 default as :func:`tokfold.compile` was told.
             max_tokens: the tokens that the text may take, the stop token counted: a token is
-                allowed exactly when the text can still be completed with those that are left.
-                Bytes read with :meth:`accept_bytes` are no tokens. ``None`` is no bound.
+                allowed exactly when the text can still be completed with those that are left. Of
+                an object of many members in any order a completion writes the required ones in
+                the order of the schema. Bytes read with :meth:`accept_bytes` are no tokens.
+                ``None`` is no bound.
             prefer_end: the number of tokens, the last of ``max_tokens``, for which a token is
                 masked if the text needs more tokens to its end after it than before. So no new
                 item begins, and a string that has begun may go on.

@@ -164,6 +164,11 @@ def test_members_in_any_order_end_in_time(
         shortest = matcher.shortest()
         assert shortest.tokens == needed, text
         assert shortest.bytes == min(len(end) for end in ends), text
+        fork = matcher.fork()
+        closing_bytes = matcher.closing_bytes()
+        assert len(closing_bytes) == shortest.bytes
+        assert fork.accept_bytes(closing_bytes)
+        assert fork.is_accepting
         if needed is not None:
             closing = matcher.closing_tokens()
             fork = matcher.fork()
