@@ -119,7 +119,7 @@ pub enum Calls<'a> {
     Listed(&'a [Call]),
     /// Of a counted repetition.
     One(Call),
-    /// Of an automaton whose passes are counted.
+    /// Of an automaton whose passes are counted, or those that a completion makes of members in any order.
     Several(Box<[Call]>),
 }
 
