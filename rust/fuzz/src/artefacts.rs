@@ -182,7 +182,7 @@ impl Known {
         fresh.clear();
         let nodes = match engine.network().takes_tokens() {
             true => engine.vocabulary().trie_with_ids().len(),
-            false => engine.vocabulary().trie_of_bytes().len(),
+            false => engine.vocabulary().trie().len(),
         };
         let _ = fresh.add_bytes(&data, size as u32, width, nodes as u32);
         engine.forget();

@@ -612,7 +612,7 @@ impl<'s> Case<'s> {
             _ => {
                 let saved = self.pool.to_bytes(usize::MAX);
                 let size = self.setting.vocabulary.len();
-                let trie = self.setting.vocabulary.trie_of_bytes();
+                let trie = self.setting.vocabulary.trie();
                 if !engine.network().takes_tokens() {
                     let nodes = trie.len() as u32;
                     self.pool.clear();

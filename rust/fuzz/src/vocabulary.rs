@@ -86,12 +86,6 @@ fn check(vocabulary: &Vocabulary, stops: &[u32], special: &[u32]) {
     }
     let longest = order.iter().map(|&id| vocabulary.bytes(id).len()).max();
     assert_eq!(vocabulary.longest(), longest.unwrap_or(0));
-    assert_eq!(vocabulary.shared().len(), order.len());
-    for (place, pair) in order.windows(2).enumerate() {
-        let (one, two) = (vocabulary.bytes(pair[0]), vocabulary.bytes(pair[1]));
-        let shared = one.iter().zip(two).take_while(|(a, b)| a == b).count();
-        assert_eq!(vocabulary.shared()[place + 1] as usize, shared, "of tokens {pair:?}");
-    }
     assert!(vocabulary.stop_ids().is_sorted_by(|a, b| a < b));
     assert!(stops.iter().all(|id| vocabulary.stop_ids().contains(id)));
     let ranges = vocabulary.whole_ranges();
@@ -100,7 +94,7 @@ fn check(vocabulary: &Vocabulary, stops: &[u32], special: &[u32]) {
     assert!(ranges.windows(2).all(|pair| pair[0].1 + 1 < pair[1].0), "ranges do not touch");
     let plain = vocabulary.trie();
     let texts = || order.iter().map(|&id| (vocabulary.bytes(id).to_vec(), id));
-    check_trie(&plain, texts().collect(), &[]);
+    check_trie(plain, texts().collect(), &[]);
     check_trie(&vocabulary.trie_with_ids(), texts().collect(), &listed);
 }
 

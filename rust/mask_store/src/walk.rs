@@ -116,7 +116,7 @@ impl Store {
         interrupt: &Interrupt,
     ) -> Result<Self> {
         let trie = vocabulary.trie();
-        let mut walk = LexerWalk::new(joints, &trie, *limits);
+        let mut walk = LexerWalk::new(joints, trie, *limits);
         walk.all(interrupt)?;
         walk.finish()
     }

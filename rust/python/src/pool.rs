@@ -47,7 +47,7 @@ impl Pool {
     fn add_bytes(&self, py: Python<'_>, data: &[u8]) -> PyResult<usize> {
         let size = self.vocabulary.len();
         detached(py, || {
-            let trie = self.vocabulary.trie_of_bytes();
+            let trie = self.vocabulary.trie();
             self.inner.add_bytes(data, size as u32, size.div_ceil(32), trie.len() as u32)
         })
     }

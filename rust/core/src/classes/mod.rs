@@ -11,24 +11,26 @@
 //!   their ids are split from others of the same text
 //! - `companions`: the frames that may stand beneath a state
 //! - `displacement`: the automaton that reads tokens from all these frames at once
+//! - `walk`: where the tokens of a vocabulary lead in it, subtrees of the trie at once
 //! - `canonical`: its states by what they do, by which two tokens are compared
 
 mod canonical;
 mod companions;
 mod displacement;
+mod walk;
 
 pub use displacement::AutomatonSize;
 
-use crate::budget::{Budget, Halt, Interrupt};
+use crate::budget::{Budget, Interrupt};
 use crate::error::{Error, Result};
 use crate::grammar::{Expr, Grammar, WholeTokens};
 use crate::limits::Limits;
 use crate::network::{Adjacency, Network, NetworkOptions, guards_refused, over_ids};
-use crate::vocabulary::Vocabulary;
-use canonical::Canonical;
+use crate::vocabulary::{Trie, Vocabulary};
 use displacement::{DEAD, DisplacementAutomaton, DisplacementId};
 use rustc_hash::FxHashMap;
 use std::time::{Duration, Instant};
+use walk::{Folding, Run, TokenTarget};
 
 /// How classes are made.
 #[derive(Clone, Debug)]
@@ -105,11 +107,6 @@ const LONGEST_VIEW: usize = 1_024;
 /// that is kept. One token in two hundred of Llama 3 and o200k is longer.
 const LONGEST_VIEW_OF_PASSES: usize = 24;
 
-/// Tokens between two reports of progress.
-const REPORT_EVERY: usize = 4_096;
-/// Work units between two reports of progress.
-const REPORT_WORK: u64 = 500_000;
-
 /// Folds a vocabulary under a grammar. The observer of `interrupt` hears how many tokens are done.
 ///
 /// Classes are numbered by their lowest token id, then come the stop tokens.
@@ -132,7 +129,6 @@ pub fn compile(
     if are_refused {
         return Err(guards_refused(grammar, "a token class"));
     }
-    let total = vocabulary.order().len();
     let work = Budget::new(&options.limits, interrupt);
     let without_count = grammar.without_counted_tokens(&work)?;
     let grammar = without_count.as_ref().unwrap_or(grammar);
@@ -162,48 +158,31 @@ pub fn compile(
     let network_work = work.done();
     let network_time = began.elapsed();
     let halted = |halt| interrupt.error(halt).unwrap_or_else(|| too_large(&options.limits));
-    interrupt.progress(0, total).map_err(halted)?;
+    interrupt.progress(0, vocabulary.order().len()).map_err(halted)?;
     let began = Instant::now();
     let automaton = DisplacementAutomaton::new(&network, &adjacency, &options.limits, interrupt);
     let automaton = automaton.map_err(halted)?;
-    let limits = &options.limits;
-    let mut folding = Folding {
-        network: &network,
-        longest_view,
-        of_members,
-        automaton,
-        token_work: limits.token_work(network.len()),
-        total_work: limits.total_work(network.len()),
-        interrupt,
-    };
-    let texts = vocabulary.order().iter().zip(vocabulary.shared());
-    let texts = texts.map(|(&id, &shared)| (shared as usize, vocabulary.bytes(id)));
-    let start = TokenTarget::State(folding.automaton.start());
-    let mut ends = folding.walk(start, texts).map_err(halted)?;
-    folding.canonicalize(&mut ends).map_err(halted)?;
+    let mut folding = Folding::new(&network, automaton, longest_view, of_members, &options.limits);
+    let trie = vocabulary.trie();
+    let mut runs = folding.walk(vocabulary, interrupt).map_err(halted)?;
+    folding.canonicalize(&mut runs).map_err(halted)?;
     // The same of tokens taken whole, by their ids.
-    let mut whole = Vec::new();
-    if let Some(escape) = network.alphabet().escape() {
-        let escaped = folding.step(escape).map_err(halted)?;
-        let ids: Vec<[u8; 4]> = whole_ids(vocabulary).map(u32::to_be_bytes).collect();
-        let shared = |i: usize| match i {
-            0 => 0,
-            _ => ids[i].iter().zip(&ids[i - 1]).take_while(|(a, b)| a == b).count(),
-        };
-        let texts = ids.iter().enumerate().map(|(i, id)| (shared(i), id.as_slice()));
-        whole = folding.walk(escaped, texts).map_err(halted)?;
-        folding.canonicalize(&mut whole).map_err(halted)?;
-    }
+    let ids: Vec<u32> = match network.alphabet().escape() {
+        Some(_) => whole_ids(vocabulary).collect(),
+        None => Vec::new(),
+    };
+    let mut whole = folding.walk_ids(&ids, interrupt).map_err(halted)?;
+    folding.canonicalize(&mut whole).map_err(halted)?;
     let mut stats = ClassStats {
         rules: network.num_rules(),
         network_states: network.len(),
         network_work,
         byte_classes: network.alphabet().len(),
-        automaton: folding.automaton.size(),
+        automaton: folding.size(),
         network_time,
         ..ClassStats::default()
     };
-    let classes = number(vocabulary, &ends, &whole, &mut stats);
+    let classes = number(vocabulary, trie, &runs, (&ids, &whole), &mut stats);
     stats.walk_time = began.elapsed();
     Ok((classes, stats))
 }
@@ -233,114 +212,9 @@ fn too_large(limits: &Limits) -> Error {
     }
 }
 
-/// Where a token's bytes lead.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum TokenTarget {
-    State(DisplacementId),
-    /// Its budget was spent at the node of the trie that this token was the first to reach.
-    OverBudget,
-}
-
 /// The ids that can be taken whole.
 fn whole_ids(vocabulary: &Vocabulary) -> impl Iterator<Item = u32> {
     vocabulary.whole_ranges().into_iter().flat_map(|(first, last)| first..=last)
-}
-
-/// A vocabulary being folded.
-struct Folding<'a> {
-    network: &'a Network,
-    /// If bounds of the network are cut, tokens of more bytes are classes of their own.
-    longest_view: usize,
-    /// If members come in any order, the bytes that each of them has: tokens with all of them are classes of their own.
-    of_members: Vec<u8>,
-    automaton: DisplacementAutomaton<'a>,
-    /// Work units of one token, and of all.
-    token_work: u64,
-    total_work: u64,
-    interrupt: &'a Interrupt,
-}
-
-impl Folding<'_> {
-    /// Where one letter leads from the start.
-    fn step(&mut self, class: u8) -> std::result::Result<TokenTarget, Halt> {
-        self.automaton.allow(self.token_work, self.total_work);
-        let next = self.automaton.next(self.automaton.start(), class);
-        end_of(next)
-    }
-
-    /// One depth-first walk of a trie: texts in order, each with the length of what it shares with
-    /// the one before.
-    fn walk<'t>(
-        &mut self,
-        start: TokenTarget,
-        texts: impl ExactSizeIterator<Item = (usize, &'t [u8])>,
-    ) -> std::result::Result<Vec<TokenTarget>, Halt> {
-        let alphabet = self.network.alphabet();
-        let total = texts.len();
-        let longest = if self.network.has_cuts() { self.longest_view } else { usize::MAX };
-        let mut ends = Vec::with_capacity(total);
-        let mut reported = self.automaton.work();
-        // path[d]: the state after the first d bytes of the current token, as far as it is alive.
-        let mut path: Vec<TokenTarget> = vec![start];
-        for (i, (shared, whole)) in texts.enumerate() {
-            if i % REPORT_EVERY == 0 || self.automaton.work() > reported + REPORT_WORK {
-                reported = self.automaton.work();
-                self.interrupt.progress(i, total)?;
-            }
-            path.truncate(shared + 1);
-            let bytes = &whole[..whole.len().min(longest)];
-            self.automaton.allow(self.token_work, self.total_work);
-            while path.len() <= bytes.len() {
-                let TokenTarget::State(state) = path[path.len() - 1] else { break };
-                if state == DEAD {
-                    break;
-                }
-                let class = alphabet.class(bytes[path.len() - 1]);
-                path.push(end_of(self.automaton.next(state, class))?);
-            }
-            let end = path[path.len() - 1];
-            // Dead so far is dead. Else what follows is out of view.
-            let is_whole = bytes.len() == whole.len() && !self.may_hold_a_member(whole);
-            let seen = is_whole || end == TokenTarget::State(DEAD);
-            ends.push(if seen { end } else { TokenTarget::OverBudget });
-        }
-        self.interrupt.progress(total, total)?;
-        Ok(ends)
-    }
-
-    /// Whether a token may hold a whole member of an object whose members come in any order. It then adds a member of
-    /// which its stacks may say nothing.
-    fn may_hold_a_member(&self, token: &[u8]) -> bool {
-        !self.of_members.is_empty() && self.of_members.iter().all(|byte| token.contains(byte))
-    }
-
-    /// Replaces the states where tokens end by canonical ones. One that takes too much work stays as
-    /// it is: its tokens then stay apart from others that do the same, which is sound.
-    fn canonicalize(&mut self, ends: &mut [TokenTarget]) -> std::result::Result<(), Halt> {
-        let mut canonical = Canonical::default();
-        for end in ends {
-            if let TokenTarget::State(state) = end {
-                self.automaton.allow(self.token_work, self.total_work);
-                match canonical.of(&mut self.automaton, *state) {
-                    Ok(same) => *state = same,
-                    Err(halt) if halt.is_interrupt() => return Err(halt),
-                    Err(_) => {}
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The end of a token: a state, or over budget; an interrupt is passed on.
-fn end_of(
-    next: std::result::Result<DisplacementId, Halt>,
-) -> std::result::Result<TokenTarget, Halt> {
-    match next {
-        Ok(state) => Ok(TokenTarget::State(state)),
-        Err(halt) if halt.is_interrupt() => Err(halt),
-        Err(_) => Ok(TokenTarget::OverBudget),
-    }
 }
 
 /// The group of tokens that are never taken.
@@ -349,12 +223,14 @@ const NO_END: u32 = u32::MAX;
 /// Splits groups of tokens by what they do when taken whole; returns how many there are then.
 fn split_by_ids(
     vocabulary: &Vocabulary,
-    whole: &[TokenTarget],
+    (ids, whole): (&[u32], &[Run]),
     group_of_token: &mut [u32],
     stats: &mut ClassStats,
 ) -> u32 {
     let mut ends = vec![TokenTarget::State(DEAD); vocabulary.len()];
-    whole_ids(vocabulary).zip(whole).for_each(|(id, &end)| ends[id as usize] = end);
+    for run in whole {
+        ids[run.places()].iter().for_each(|&id| ends[id as usize] = run.end);
+    }
     let mut groups: FxHashMap<(u32, DisplacementId), u32> = FxHashMap::default();
     let mut count = 0;
     stats.dead_tokens = 0;
@@ -383,8 +259,9 @@ fn split_by_ids(
 /// Numbers the classes and picks representatives.
 fn number(
     vocabulary: &Vocabulary,
-    ends: &[TokenTarget],
-    whole: &[TokenTarget],
+    trie: &Trie,
+    runs: &[Run],
+    whole: (&[u32], &[Run]),
     stats: &mut ClassStats,
 ) -> TokenClasses {
     let mut group_of_token = vec![NO_END; vocabulary.len()];
@@ -394,50 +271,47 @@ fn number(
         num_groups += 1;
         num_groups - 1
     };
-    let mut previous: Option<(u32, u32)> = None;
-    for (&id, end) in vocabulary.order().iter().zip(ends) {
-        let group = match *end {
-            TokenTarget::State(DEAD) => {
-                stats.dead_tokens += 1;
-                continue;
+    for Run { entries, end } in runs {
+        let ids = trie.numbers_of(entries.clone());
+        match *end {
+            TokenTarget::State(DEAD) => stats.dead_tokens += ids.len(),
+            TokenTarget::State(state) => {
+                let group = *groups.entry(state).or_insert_with(&mut fresh);
+                ids.iter().for_each(|&id| group_of_token[id as usize] = group);
             }
-            TokenTarget::State(state) => *groups.entry(state).or_insert_with(&mut fresh),
             TokenTarget::OverBudget => {
-                stats.over_budget_tokens += 1;
+                stats.over_budget_tokens += ids.len();
                 // Ids with the same bytes stand side by side and stay together.
-                match previous {
-                    Some((other, group)) if vocabulary.bytes(other) == vocabulary.bytes(id) => {
-                        group
-                    }
-                    _ => fresh(),
+                for same in ids.chunk_by(|&a, &b| vocabulary.bytes(a) == vocabulary.bytes(b)) {
+                    let group = fresh();
+                    same.iter().for_each(|&id| group_of_token[id as usize] = group);
                 }
             }
-        };
-        previous = Some((id, group));
-        group_of_token[id as usize] = group;
+        }
     }
-    if !whole.is_empty() {
+    if !whole.0.is_empty() {
         num_groups = split_by_ids(vocabulary, whole, &mut group_of_token, stats);
     }
-    let mut class_of_group = vec![-1; num_groups as usize];
+    // For each group its class and how long the representative is.
+    let mut groups = vec![(-1, usize::MAX); num_groups as usize];
     let mut representatives: Vec<u32> = Vec::new();
-    let mut class_of = vec![-1; vocabulary.len()];
-    for id in 0..vocabulary.len() as u32 {
-        let group = group_of_token[id as usize];
+    let tokens = group_of_token.iter().zip(vocabulary.lengths()).zip(0u32..);
+    let class = |((&group, length), id)| {
         if group == NO_END {
-            continue;
+            return -1;
         }
-        let class = &mut class_of_group[group as usize];
+        let (class, shortest) = &mut groups[group as usize];
         if *class < 0 {
             *class = representatives.len() as i32;
             representatives.push(id);
         }
-        let best = &mut representatives[*class as usize];
-        if vocabulary.bytes(id).len() < vocabulary.bytes(*best).len() {
-            *best = id;
+        if length < *shortest {
+            *shortest = length;
+            representatives[*class as usize] = id;
         }
-        class_of[id as usize] = *class;
-    }
+        *class
+    };
+    let mut class_of: Vec<i32> = tokens.map(class).collect();
     for &id in vocabulary.stop_ids() {
         class_of[id as usize] = representatives.len() as i32;
         representatives.push(id);

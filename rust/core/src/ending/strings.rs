@@ -121,12 +121,15 @@ struct LetterTrie {
     rows: Vec<u32>,
     more: FxHashMap<(u32, u8), u32>,
     count: u32,
+    /// By node whether any letter leads on.
+    goes_on: Vec<bool>,
 }
 
 impl LetterTrie {
     /// The root alone, for so many letters.
     fn new(letters: usize) -> Self {
-        Self { letters, rows: vec![NOWHERE; letters], more: FxHashMap::default(), count: 1 }
+        let (more, goes_on) = (FxHashMap::default(), vec![false]);
+        Self { letters, rows: vec![NOWHERE; letters], more, count: 1, goes_on }
     }
 
     /// Where a letter leads from a node.
@@ -149,6 +152,8 @@ impl LetterTrie {
         }
         let new = self.count;
         self.count += 1;
+        self.goes_on[at.0 as usize] = true;
+        self.goes_on.push(false);
         match self.rows.get_mut(at.0 as usize * self.letters + at.1 as usize) {
             Some(next) => *next = new,
             None => _ = self.more.insert(at, new),
@@ -209,6 +214,10 @@ impl Suffixes {
             };
             if !whole.numbers(node).is_empty() {
                 self.is_token[here as usize] = true;
+            }
+            if !self.trie.goes_on[here as usize] {
+                node = whole.end(node);
+                continue;
             }
             path.push((whole.end(node), here));
             node += 1;

@@ -138,7 +138,7 @@ impl Engine {
         }
         match network.takes_tokens() {
             true => vocabulary.trie_of_all(),
-            false => vocabulary.trie_of_bytes(),
+            false => vocabulary.trie(),
         };
         if network.has_unique_items() {
             vocabulary.many_items();

@@ -6,22 +6,21 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-/// A vocabulary with its tries, and what arrays need to know of its tokens, made by the first engine
+/// A vocabulary with the trie of all its tokens, and what arrays need to know of its tokens, made by the first engine
 /// that needs them. Copies share all of that.
 #[derive(Clone)]
 pub struct SharedVocabulary(Arc<Prepared>);
 
 struct Prepared {
     vocabulary: Vocabulary,
-    of_bytes: OnceLock<Arc<Trie>>,
     with_ids: OnceLock<Arc<Trie>>,
     many_items: OnceLock<ManyItems>,
 }
 
 impl From<Vocabulary> for SharedVocabulary {
     fn from(vocabulary: Vocabulary) -> Self {
-        let (of_bytes, with_ids, many_items) = Default::default();
-        Self(Arc::new(Prepared { vocabulary, of_bytes, with_ids, many_items }))
+        let (with_ids, many_items) = Default::default();
+        Self(Arc::new(Prepared { vocabulary, with_ids, many_items }))
     }
 }
 
@@ -46,11 +45,6 @@ impl SharedVocabulary {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// The trie of the textual tokens.
-    pub fn trie_of_bytes(&self) -> &Arc<Trie> {
-        self.0.of_bytes.get_or_init(|| Arc::new(self.trie()))
-    }
-
     /// The trie of the textual tokens and of the tokens that a grammar takes whole.
     pub(super) fn trie_of_all(&self) -> &Arc<Trie> {
         self.0.with_ids.get_or_init(|| Arc::new(self.trie_with_ids()))
@@ -59,6 +53,6 @@ impl SharedVocabulary {
     /// The tokens that hold more than one item of an array. The nodes of bytes have the same numbers in
     /// both tries.
     pub(super) fn many_items(&self) -> &ManyItems {
-        self.0.many_items.get_or_init(|| ManyItems::new(self, self.trie_of_bytes()))
+        self.0.many_items.get_or_init(|| ManyItems::new(self, self.trie()))
     }
 }

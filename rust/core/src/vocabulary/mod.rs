@@ -4,18 +4,21 @@
 //!
 //! - here: the bytes of tokens, which of them are text, and which are special or stop tokens
 //! - `trie`: the trie of the tokens of text as one flat array
+//! - `utf8`: a reader of UTF-8, and which states of others read whole characters as it does
 
 mod trie;
+mod utf8;
 
-pub use trie::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
+pub use trie::{BROKEN, Trie, group};
+pub use utf8::reads_characters;
 
 use crate::error::{Error, Result};
+use std::sync::{Arc, OnceLock};
 
 /// The bytes of every token, and which ids are tokens of text at all.
 ///
-/// Invariants: `order` holds the *textual* ids (bytes not empty, neither stop nor special), sorted
-/// by bytes and then by id; `shared[i]` is the length of the prefix that the i-th has in common
-/// with the one before. Walking `order` with a stack visits each node of the trie once.
+/// Invariant: `order` holds the *textual* ids (bytes not empty, neither stop nor special), sorted
+/// by bytes and then by id.
 #[derive(Clone, Debug)]
 pub struct Vocabulary {
     blob: Vec<u8>,
@@ -23,8 +26,8 @@ pub struct Vocabulary {
     stop_ids: Vec<u32>,
     textual: Vec<bool>,
     order: Vec<u32>,
-    shared: Vec<u32>,
     longest: usize,
+    trie: OnceLock<Arc<Trie>>,
 }
 
 impl Vocabulary {
@@ -79,13 +82,8 @@ impl Vocabulary {
             a.0.cmp(&b.0).then_with(|| bytes(a.1).cmp(bytes(b.1))).then(a.1.cmp(&b.1))
         });
         let order: Vec<u32> = keyed.into_iter().map(|k| k.1).collect();
-        let mut shared = vec![0; order.len()];
-        for i in 1..order.len() {
-            let (a, b) = (bytes(order[i - 1]), bytes(order[i]));
-            shared[i] = a.iter().zip(b).take_while(|(x, y)| x == y).count() as u32;
-        }
         let longest = order.iter().map(|&id| bytes(id).len()).max().unwrap_or(0);
-        Ok(Self { blob, offsets, stop_ids, textual, order, shared, longest })
+        Ok(Self { blob, offsets, stop_ids, textual, order, longest, trie: OnceLock::new() })
     }
 
     /// The number of ids.
@@ -103,6 +101,11 @@ impl Vocabulary {
         &self.blob[self.offsets[id as usize] as usize..self.offsets[id as usize + 1] as usize]
     }
 
+    /// How many bytes each id has.
+    pub fn lengths(&self) -> impl Iterator<Item = usize> {
+        self.offsets.windows(2).map(|pair| (pair[1] - pair[0]) as usize)
+    }
+
     /// The stop tokens, sorted.
     pub fn stop_ids(&self) -> &[u32] {
         &self.stop_ids
@@ -111,11 +114,6 @@ impl Vocabulary {
     /// The textual ids, sorted by bytes and then by id.
     pub fn order(&self) -> &[u32] {
         &self.order
-    }
-
-    /// For each textual id, in order, the length of the prefix shared with the one before.
-    pub fn shared(&self) -> &[u32] {
-        &self.shared
     }
 
     /// Whether an id is a token of text: it has bytes and is neither stop nor special.
@@ -141,9 +139,10 @@ impl Vocabulary {
         out
     }
 
-    /// The trie of all textual tokens.
-    pub fn trie(&self) -> Trie {
-        Trie::new(self.order.iter().map(|&id| (self.bytes(id), id)))
+    /// The trie of all textual tokens, whose numbers are their ids; made once.
+    pub fn trie(&self) -> &Arc<Trie> {
+        let entries = || self.order.iter().map(|&id| (self.bytes(id), id));
+        self.trie.get_or_init(|| Arc::new(Trie::new(entries())))
     }
 
     /// The same with all ids that can be taken whole: nodes of bytes keep their numbers.
@@ -185,7 +184,6 @@ mod tests {
         let tokens: [&[u8]; 8] = [b"b", b"ab", b"", b"a", b"ab", b"a\0", b"</s>", b"abcdefghij"];
         let v = vocabulary(&tokens, &[6], &[]).expect("valid");
         assert_eq!(v.order(), [3, 5, 1, 4, 7, 0]);
-        assert_eq!(v.shared(), [0, 1, 1, 2, 2, 0]);
         assert_eq!(v.longest(), 10);
     }
 

@@ -1,5 +1,6 @@
 //! The trie of a vocabulary, or of the representatives of its classes, as one flat array.
 
+use super::utf8::{BETWEEN, UTF8_STATES, utf8_step};
 use std::sync::OnceLock;
 
 /// One node. Nodes stand depth-first, so a subtree is a range.
@@ -15,6 +16,9 @@ struct TrieNode {
     below: u32,
     /// The byte that leads here.
     byte: u8,
+    /// The states of a reader of UTF-8 in which all entries below can be read and end between two characters: a bit
+    /// for each.
+    characters: u8,
 }
 
 /// Groups that bytes fall into, few enough for a set of them to be a number: what strings, names
@@ -82,7 +86,8 @@ fn add_groups(nodes: &mut [TrieNode]) {
     let mut readable = vec![u8::MAX; count];
     for (node, parent) in parents.into_iter().enumerate().skip(1).rev() {
         let parent = parent as usize;
-        let byte = nodes[node].byte;
+        let TrieNode { byte, first, characters, .. } = nodes[node];
+        let ends = first < nodes[node + 1].first;
         let broken = u32::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
         if parent == node {
             continue;
@@ -93,33 +98,14 @@ fn add_groups(nodes: &mut [TrieNode]) {
             utf8_step(state, byte).is_some_and(|next| readable[node] >> next & 1 == 1)
         });
         readable[parent] &= before.fold(0, |states, state| states | 1 << state);
+        let before = (0..UTF8_STATES).filter(|&state| {
+            utf8_step(state, byte)
+                .is_some_and(|next| characters >> next & 1 == 1 && (!ends || next == BETWEEN))
+        });
+        nodes[parent].characters &= before.fold(0, |states, state| states | 1 << state);
     }
     if readable[0] & 1 << BETWEEN == 0 {
         nodes[0].below |= BROKEN;
-    }
-}
-
-/// States of a reader of UTF-8: between characters, before one, two or three more bytes of any
-/// kind, and after the four leading bytes whose next byte is narrower.
-pub const UTF8_STATES: u8 = 8;
-/// The state between characters.
-pub const BETWEEN: u8 = 0;
-
-/// One byte further; `None` where no character goes on so. Surrogates are none.
-pub fn utf8_step(state: u8, byte: u8) -> Option<u8> {
-    match (state, byte) {
-        (BETWEEN, 0..=127) => Some(BETWEEN),
-        (BETWEEN, 0xC2..=0xDF) => Some(1),
-        (BETWEEN, 0xE0) => Some(4),
-        (BETWEEN, 0xE1..=0xEC | 0xEE..=0xEF) => Some(2),
-        (BETWEEN, 0xED) => Some(5),
-        (BETWEEN, 0xF0) => Some(6),
-        (BETWEEN, 0xF1..=0xF3) => Some(3),
-        (BETWEEN, 0xF4) => Some(7),
-        (1, 0x80..=0xBF) => Some(BETWEEN),
-        (2, 0x80..=0xBF) | (4, 0xA0..=0xBF) | (5, 0x80..=0x9F) => Some(1),
-        (3, 0x80..=0xBF) | (6, 0x90..=0xBF) | (7, 0x80..=0x8F) => Some(2),
-        _ => None,
     }
 }
 
@@ -135,7 +121,8 @@ struct TrieBuilder {
 
 impl TrieBuilder {
     fn new() -> Self {
-        let root = TrieNode { end: 0, first: 0, longest: 0, below: 0, byte: 0 };
+        let root =
+            TrieNode { end: 0, first: 0, longest: 0, below: 0, byte: 0, characters: u8::MAX };
         let (numbers, characters) = (Vec::new(), Vec::new());
         Self { nodes: vec![root], numbers, characters, longest: 0, path: vec![0] }
     }
@@ -144,7 +131,14 @@ impl TrieBuilder {
     fn open(&mut self, byte: u8) {
         self.path.push(self.nodes.len());
         let first = self.numbers.len() as u32;
-        self.nodes.push(TrieNode { end: 0, first, longest: 0, below: 0, byte });
+        self.nodes.push(TrieNode {
+            end: 0,
+            first,
+            longest: 0,
+            below: 0,
+            byte,
+            characters: u8::MAX,
+        });
     }
 
     /// Leaves so many nodes on the path.
@@ -175,7 +169,14 @@ impl TrieBuilder {
         self.leave(0);
         // A last node closes the ranges of entries.
         let (end, first) = (self.nodes.len() as u32, self.numbers.len() as u32);
-        self.nodes.push(TrieNode { end, first, longest: 0, below: 0, byte: 0 });
+        self.nodes.push(TrieNode {
+            end,
+            first,
+            longest: 0,
+            below: 0,
+            byte: 0,
+            characters: u8::MAX,
+        });
         add_groups(&mut self.nodes);
         let TrieBuilder { nodes, numbers, characters, longest, .. } = self;
         Trie { nodes, numbers, characters, longest, ids, parents: OnceLock::new() }
@@ -296,6 +297,12 @@ impl Trie {
     #[inline]
     pub fn groups_below(&self, node: u32) -> u32 {
         self.nodes[node as usize].below
+    }
+
+    /// Whether all entries below a node, where a character ends, are whole characters from there on.
+    #[inline]
+    pub fn has_characters_below(&self, node: u32) -> bool {
+        self.nodes[node as usize].characters >> BETWEEN & 1 == 1
     }
 
     /// The entries that end at a range of nodes.

@@ -11,8 +11,9 @@ use crate::engine::mask::found::{Found, class_at};
 use crate::engine::mask::query::After;
 use crate::engine::stop::Stop;
 use crate::network::{Adjacency, BOTTOM, Network, contains};
-use crate::vocabulary::{BETWEEN, BROKEN, Trie, UTF8_STATES, group, utf8_step};
+use crate::vocabulary::{BROKEN, Trie, group, reads_characters};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -357,30 +358,13 @@ impl Upper {
     fn reads_characters(&mut self, element: u32) -> bool {
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let mut sets = [EMPTY; UTF8_STATES as usize];
-        sets[BETWEEN as usize] = self.intern(vec![element]);
-        let mut work = vec![BETWEEN];
-        while let Some(state) = work.pop() {
-            for byte in 128..=255u8 {
-                let Some(next) = utf8_step(state, byte) else { continue };
-                let after = self.step(sets[state as usize], alphabet.class(byte));
-                if next == BETWEEN {
-                    if !self.has(after, element) {
-                        return false;
-                    }
-                    continue;
-                }
-                let known = &mut sets[next as usize];
-                if *known == EMPTY && after != EMPTY {
-                    *known = after;
-                    work.push(next);
-                }
-                if *known != after || after == EMPTY {
-                    return false;
-                }
-            }
-        }
-        true
+        let start = self.intern(vec![element]);
+        let step = |set, class, ends: bool| {
+            let after = self.step(set, class);
+            let leads_on = after != EMPTY && (!ends || self.has(after, element));
+            Ok::<_, Infallible>(leads_on.then_some(after))
+        };
+        reads_characters(start, |byte| alphabet.class(byte), step).unwrap_or(false)
     }
 }
 

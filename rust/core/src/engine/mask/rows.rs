@@ -17,7 +17,7 @@ impl Engine {
         self.plain.get_or_init(|| {
             let trie = match self.network.takes_tokens() {
                 true => self.vocabulary.trie_of_all(),
-                false => self.vocabulary.trie_of_bytes(),
+                false => self.vocabulary.trie(),
             };
             let words = words(self.vocabulary.len());
             let walker = Walker::new(self.network.clone(), trie.clone(), words);

@@ -125,7 +125,7 @@ impl Matcher {
         if network.has_unique_items() {
             return Ok(None);
         }
-        let trie = engine.vocabulary.trie_of_bytes();
+        let trie = engine.vocabulary.trie();
         let Some(node) = trie.node_of(begin) else { return Ok(Some(Vec::new())) };
         let bounds = StackWalkBounds {
             work: engine.limits.max_mask_work,

@@ -13,7 +13,7 @@ use crate::budget::Halt;
 use crate::engine::mask::memo::set_bits;
 use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::stacks::{Entry, NONE, REST, SetId};
-use crate::vocabulary::{BETWEEN, Trie, UTF8_STATES, group, utf8_step};
+use crate::vocabulary::{Trie, group, reads_characters};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -273,30 +273,15 @@ impl Descent {
         let after = passing.after;
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let mut sets = [NONE; UTF8_STATES as usize];
-        sets[BETWEEN as usize] = after;
-        let mut work = vec![BETWEEN];
-        while let Some(state) = work.pop() {
-            for byte in 128..=255u8 {
-                let Some(next) = utf8_step(state, byte) else { continue };
-                let set = self.stepper.step(sets[state as usize], alphabet.class(byte))?;
-                let is_right = match next {
-                    BETWEEN => set == after,
-                    _ => set != after && passing.is(self, set)?,
-                };
-                if !is_right {
-                    return Ok(false);
-                }
-                let known = &mut sets[next as usize];
-                if *known == NONE {
-                    *known = set;
-                    work.push(next);
-                } else if *known != set {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
+        let class = |byte| alphabet.class(byte);
+        reads_characters(after, class, |before, class, ends| {
+            let set = self.stepper.step(before, class)?;
+            let is_right = match ends {
+                true => set == after,
+                false => set != after && passing.is(self, set)?,
+            };
+            Ok(is_right.then_some(set))
+        })
     }
 }
 

@@ -6,11 +6,10 @@
 //! the one after that; so all is read that is no longer than the run.
 
 use super::Descent;
-use crate::automata::alphabet::Alphabet;
 use crate::budget::Halt;
 use crate::engine::mask::transition_cache::{MAX_KEPT, Reads};
 use crate::stacks::{Entry, LABEL, NONE, SetId};
-use crate::vocabulary::{BETWEEN, BROKEN, UTF8_STATES, group, utf8_step};
+use crate::vocabulary::{BROKEN, group, reads_characters};
 
 /// Sets of a run that are looked at. What is longer is walked: few entries are.
 const MAX_RUN: u32 = 12;
@@ -143,9 +142,19 @@ impl Descent {
                 }
             }
         }
-        if leaves & text != 0 && self.reads_characters(set, &mut step, entry, alphabet)? {
-            // Whole characters lead back, other bytes do not.
-            leaves = leaves & !text | BROKEN;
+        if leaves & text != 0 {
+            let read = |before: SetId, class, ends: bool| {
+                let after = match before == set {
+                    true => step(self, class)?,
+                    false => self.stepper.step(before, class)?,
+                };
+                let leads_on = after != NONE && (!ends || self.is_back(set, entry, after));
+                Ok(leads_on.then_some(after))
+            };
+            if reads_characters(set, |byte| alphabet.class(byte), read)? {
+                // Whole characters lead back, other bytes do not.
+                leaves = leaves & !text | BROKEN;
+            }
         }
         Ok(!leaves)
     }
@@ -186,44 +195,5 @@ impl Descent {
         let found = most.map_or((NONE, 0), |to| (to, of(to)));
         self.leads.insert(set, found);
         Ok(found)
-    }
-
-    /// Whether every character past ASCII can be read from a set, and leads back.
-    fn reads_characters(
-        &mut self,
-        set: SetId,
-        step: &mut impl FnMut(&mut Self, u8) -> Result<SetId, Halt>,
-        entry: Option<Entry>,
-        alphabet: &Alphabet,
-    ) -> Result<bool, Halt> {
-        let mut sets = [NONE; UTF8_STATES as usize];
-        sets[BETWEEN as usize] = set;
-        let mut work = vec![BETWEEN];
-        while let Some(state) = work.pop() {
-            let before = sets[state as usize];
-            for byte in 128..=255u8 {
-                let Some(next) = utf8_step(state, byte) else { continue };
-                let class = alphabet.class(byte);
-                let after = match state {
-                    BETWEEN => step(self, class)?,
-                    _ => self.stepper.step(before, class)?,
-                };
-                if next == BETWEEN {
-                    if !self.is_back(set, entry, after) {
-                        return Ok(false);
-                    }
-                    continue;
-                }
-                let known = &mut sets[next as usize];
-                if *known == NONE && after != NONE {
-                    *known = after;
-                    work.push(next);
-                }
-                if *known != after || after == NONE {
-                    return Ok(false);
-                }
-            }
-        }
-        Ok(true)
     }
 }

@@ -1,0 +1,60 @@
+//! A reader of UTF-8, byte by byte.
+
+/// States of a reader of UTF-8: between characters, before one, two or three more bytes of any
+/// kind, and after the four leading bytes whose next byte is narrower.
+pub(super) const UTF8_STATES: u8 = 8;
+/// The state between characters.
+pub(super) const BETWEEN: u8 = 0;
+
+/// One byte further; `None` where no character goes on so. Surrogates are none.
+pub(super) fn utf8_step(state: u8, byte: u8) -> Option<u8> {
+    match (state, byte) {
+        (BETWEEN, 0..=127) => Some(BETWEEN),
+        (BETWEEN, 0xC2..=0xDF) => Some(1),
+        (BETWEEN, 0xE0) => Some(4),
+        (BETWEEN, 0xE1..=0xEC | 0xEE..=0xEF) => Some(2),
+        (BETWEEN, 0xED) => Some(5),
+        (BETWEEN, 0xF0) => Some(6),
+        (BETWEEN, 0xF1..=0xF3) => Some(3),
+        (BETWEEN, 0xF4) => Some(7),
+        (1, 0x80..=0xBF) => Some(BETWEEN),
+        (2, 0x80..=0xBF) | (4, 0xA0..=0xBF) | (5, 0x80..=0x9F) => Some(1),
+        (3, 0x80..=0xBF) | (6, 0x90..=0xBF) | (7, 0x80..=0x8F) => Some(2),
+        _ => None,
+    }
+}
+
+/// Whether every character past ASCII can be read from a state of another reader and leads back: after as many bytes
+/// of a kind all are in one state. `class` is that of a byte for the other reader, and `step` has the state that a class
+/// leads to, if it leads on; it is told whether a character ends there, and then leads on only if it leads back.
+pub fn reads_characters<S: Copy + PartialEq, E>(
+    start: S,
+    class: impl Fn(u8) -> u8,
+    mut step: impl FnMut(S, u8, bool) -> Result<Option<S>, E>,
+) -> Result<bool, E> {
+    let mut known: [Option<S>; UTF8_STATES as usize] = [None; UTF8_STATES as usize];
+    let mut work = vec![(BETWEEN, start)];
+    while let Some((reader, before)) = work.pop() {
+        let mut last = None;
+        for byte in 128..=255u8 {
+            let Some(next) = utf8_step(reader, byte) else { continue };
+            // Bytes of one class stand side by side.
+            let this = Some((class(byte), next));
+            if std::mem::replace(&mut last, this) == this {
+                continue;
+            }
+            let Some(after) = step(before, class(byte), next == BETWEEN)? else { return Ok(false) };
+            if next == BETWEEN {
+                continue;
+            }
+            let is_first = known[next as usize].is_none();
+            if *known[next as usize].get_or_insert(after) != after {
+                return Ok(false);
+            }
+            if is_first {
+                work.push((next, after));
+            }
+        }
+    }
+    Ok(true)
+}
