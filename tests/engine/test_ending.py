@@ -443,8 +443,8 @@ def test_without_classes_some_are_made_for_the_end(is_unique: bool) -> None:
 
 def test_a_compiled_grammar_prepares_with_more_work_than_a_mask_has() -> None:
     schema = {"properties": {name: {"type": "string"} for name in "abcdef"}, "required": ["f"]}
-    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=3_000)
-    with pytest.raises(tokfold.LimitExceededError, match="max_mask_work = 3000"):
+    vocabulary, limits = words_of_json(Random(3)), tokfold.Limits(max_mask_work=300)
+    with pytest.raises(tokfold.LimitExceededError, match="max_mask_work = 300"):
         tokfold.Matcher(tokfold.compile(schema, vocabulary, limits, classes="never")).shortest()
     compiled = tokfold.compile(schema, vocabulary, limits, classes="never")
     shortest = compiled.shortest()
@@ -621,3 +621,54 @@ def test_processors_refuse_what_does_not_fit_at_once() -> None:
     store = MaskStore(read_lark('start: "a"'), VOCABULARY)
     with pytest.raises(tokfold.UnsupportedGrammarError, match="a mask store does not count"):
         GrammarLogitsProcessor(store, max_tokens=9)
+
+
+LANGUAGE = r"""
+start: (func | decl)+
+func: type NAME "(" [param ("," param)*] ")" block
+param: type NAME
+decl: type NAME ["=" expr] ";"
+type: "int" | "char"
+block: "{" stmt* "}"
+stmt: decl | block | "if" "(" expr ")" stmt ["else" stmt] | "return" [expr] ";" | expr ";" | ";"
+expr: rel (("=="|"!=") rel)*
+rel: add (("<"|">"|"<="|">=") add)*
+add: mul (("+"|"-") mul)*
+mul: unary (("*"|"/"|"%") unary)*
+unary: ("-"|"!"|"*"|"&") unary | postfix
+postfix: primary ("(" [expr ("," expr)*] ")" | "[" expr "]")*
+primary: NAME | NUMBER | "(" expr ")"
+NAME: /[a-z_][a-z0-9_]*/
+NUMBER: /[0-9]+/
+COMMENT: /\/\*([^*]|\*[^\/])*\*\//
+%import common.WS
+%ignore WS
+%ignore COMMENT
+"""
+PARTS = ["a", "x1", " ", "\n", "(", ")", "{", "}", ";", "=", "+", "*", "/*", "*/", ",", "int", "if"]
+
+
+def test_a_table_may_take_more_work_than_a_mask() -> None:
+    """Tokens span levels of a language, so that its table takes the work of many masks."""
+    pairs = {(one + two).encode() for one in PARTS for two in PARTS}
+    triples = {
+        (one + two + three).encode() for one in PARTS[4:] for two in PARTS for three in PARTS[2:9]
+    }
+    tokens = sorted({*(bytes([byte]) for byte in range(256)), *pairs, *triples})
+    vocabulary = tokfold.Vocabulary([*tokens, b"</s>"], stop_token_ids=[len(tokens)])
+    grammar = tokfold.Grammar.from_lark(LANGUAGE)
+    work = 1_000
+    for limit in (work, work // 100):
+        limits = tokfold.Limits(max_mask_work=limit)
+        compiled = tokfold.compile(grammar, vocabulary, classes="never", limits=limits)
+        if limit < work:
+            with pytest.raises(tokfold.LimitExceededError, match="16 times as much work") as error:
+                tokfold.Matcher(compiled, max_tokens=12)
+            assert (error.value.limit, error.value.value) == ("max_mask_work", limit)
+            continue
+        matcher = tokfold.Matcher(compiled, max_tokens=12)
+        assert matcher.accept_tokens(vocabulary.encode_greedy(b"int f() {"))
+        row = tokfold.bitmask.allocate_bitmask(1, len(vocabulary))
+        matcher.fill_bitmask(row)
+        assert matcher.accept_tokens(matcher.closing_tokens())
+        assert matcher.is_accepting

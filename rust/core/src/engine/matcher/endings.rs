@@ -11,6 +11,9 @@ use crate::vocabulary::Trie;
 use parking_lot::RwLock;
 use std::sync::{Arc, OnceLock};
 
+/// A question about the end of a text may take the work of so many masks.
+const MASKS_OF_WORK: u64 = 16;
+
 /// What an engine knows of the ends of its texts.
 #[derive(Default)]
 pub(in crate::engine) struct Endings {
@@ -118,7 +121,7 @@ impl Engine {
         let has_stacks = !self.network.is_for_charts();
         if has_stacks && self.network.counts_sets() {
             let mut meter = Meter::default();
-            meter.allow(self.limits.max_mask_work.max(PREPARATION), interrupt);
+            meter.allow(self.ending_work().max(PREPARATION), interrupt);
             let most_bytes = self.limits.max_memo_bytes;
             let over = self.usual_ends();
             let made = self.ending(over, interrupt).and_then(|ending| {
@@ -128,6 +131,12 @@ impl Engine {
             made.map_err(|halt| self.ending_halted(halt, interrupt))?;
         }
         Ok(())
+    }
+
+    /// The work of one question about the end of a text. Most of it makes rows that all texts of the grammar share, so
+    /// that it is more than that of a mask.
+    pub(super) fn ending_work(&self) -> u64 {
+        self.limits.max_mask_work.saturating_mul(MASKS_OF_WORK)
     }
 
     /// Classes made for ends alone: rows and walks look at each token in each state, so that classes
@@ -228,13 +237,17 @@ impl Engine {
             Halt::Sets => ("max_set_bytes", self.network.most_set_bytes() as u64),
             _ => ("max_mask_work", self.limits.max_mask_work),
         };
+        let why = match limit {
+            "max_mask_work" => format!("more than {MASKS_OF_WORK} times as much work"),
+            _ => "more".to_owned(),
+        };
         interrupt.error(halt).unwrap_or_else(|| Error::Limit {
             limit,
             value,
-            message:
-                "the fewest tokens to the end of this text take more to find out; raise the limit, \
-                 or read without max_tokens"
-                    .into(),
+            message: format!(
+                "the fewest tokens to the end of this text take {why} to find out; raise the limit, or read without \
+                 max_tokens"
+            ),
         })
     }
 }

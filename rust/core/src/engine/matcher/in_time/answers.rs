@@ -26,11 +26,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Work units that walks for the answers of one mask may take; past them the trie is walked with the stacks of the
 /// text.
-const MAX_WORK: u64 = 400_000;
-/// The part of the memory of masks that answers may take, and the part that the tables may of which they are
-/// made.
+const MAX_WORK: u64 = 1_000_000;
+/// The part of the memory of masks that answers may take, the part that the tables may of which they are made, and the
+/// part that these may keep from mask to mask.
 const ANSWERS_OF_MEMORY: usize = 4;
-const TABLES_OF_MEMORY: usize = 8;
+const TABLES_OF_MEMORY: usize = 2;
+const KEPT_OF_MEMORY: usize = 16;
 
 /// Answers over one trie.
 pub(in crate::engine) struct EndAnswers {
@@ -123,7 +124,7 @@ impl Engine {
         let answers = self.end_answers(trie, over);
         let mut made = answers.made.lock();
         let mut meter = Meter::default();
-        meter.allow(self.limits.max_mask_work, interrupt);
+        meter.allow(self.ending_work(), interrupt);
         let max_bytes = self.limits.max_memo_bytes / ANSWERS_OF_MEMORY;
         let max_tables = self.limits.max_memo_bytes / TABLES_OF_MEMORY;
         let work = self.limits.max_mask_work.min(MAX_WORK);
@@ -156,7 +157,8 @@ impl Engine {
         };
         let walked = walk_stacks(&network, (sets, set), trie, &mut Room::default(), answer);
         family.put_memo(memo);
-        made.end(max_tables, matches!(walked, Err(Stop::Memory)));
+        let most_kept = self.limits.max_memo_bytes / KEPT_OF_MEMORY;
+        made.end(most_kept, matches!(walked, Err(Stop::Memory)));
         answers.bytes.store(made.bytes(), Ordering::Relaxed);
         walked
     }
@@ -177,9 +179,9 @@ impl Made {
     }
 
     /// Ends a mask; one that had no room has everything forgotten.
-    fn end(&mut self, max_tables: usize, forgets: bool) {
+    fn end(&mut self, most_kept: usize, forgets: bool) {
         self.descent.release();
-        if forgets || self.table_bytes() > max_tables / 2 {
+        if forgets || self.table_bytes() > most_kept {
             self.forget_tables();
         }
         if forgets {

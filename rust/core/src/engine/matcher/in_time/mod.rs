@@ -176,7 +176,7 @@ impl Matcher {
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
         let countdown = self.engine.countdown(interrupt).map_err(halted)?;
         let mut meter = Meter::default();
-        meter.allow(self.engine.limits.max_mask_work, interrupt);
+        meter.allow(self.engine.ending_work(), interrupt);
         let mut memo = family.take_memo(family.memo_is_over());
         let stacks = Stacks { network: family.network(), sets: &family.stepper.sets };
         let letters = countdown.letters(stacks, &mut memo, set, &mut meter);
@@ -190,7 +190,7 @@ impl Matcher {
         let over = self.engine.ends_over(interrupt).map_err(halted)?;
         let ending = self.engine.ending(over, interrupt).map_err(halted)?;
         let mut meter = Meter::default();
-        meter.allow(self.engine.limits.max_mask_work, interrupt);
+        meter.allow(self.engine.ending_work(), interrupt);
         let most_bytes = self.engine.limits.max_memo_bytes;
         let mut asking = ending.ask(most_bytes, interrupt).map_err(halted)?;
         let mut memo = family.take_memo(over);

@@ -85,7 +85,7 @@ impl Engine {
     ) -> std::result::Result<(), Halt> {
         let ending = self.ending(over, interrupt)?;
         let mut meter = Meter::default();
-        meter.allow(self.limits.max_mask_work, interrupt);
+        meter.allow(self.ending_work(), interrupt);
         let mut asking = ending.ask(self.limits.max_memo_bytes, interrupt)?;
         let mut memo = family.take_memo(over);
         let network = family.network().clone();
