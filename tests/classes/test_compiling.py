@@ -62,7 +62,6 @@ def test_progress_goes_from_nothing_to_all(nested):
     assert {total for _, total in reports} == {19_999}
     assert [done for done, _ in reports] == sorted(done for done, _ in reports)
     assert (reports[0][0], reports[-1][0]) == (0, 19_999)
-    assert len(reports) > 3
 
 
 @pytest.mark.parametrize("at", [0, 1, 3, -1])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from tokfold import Grammar, recognize
+from tokfold import Grammar, Limits, recognize
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,27 @@ def test_recognition_of_a_large_repetition():
     grammar = Grammar.from_ebnf('root ::= "a"{3,20000} "b"')
     for count, accepted in ((2, False), (3, True), (20_000, True), (20_001, False)):
         assert recognize(grammar, "a" * count + "b").accepted is accepted
+
+
+def test_recognition_counts_what_is_bounded():
+    """Bounds of formats and of characters cost what they cost a matcher, whatever the text is."""
+    url = {"type": "string", "format": "uri", "maxLength": 2083}
+    note = {"type": "string", "maxLength": 5_000}
+    grammar = Grammar.from_json_schema({"properties": {"url": url, "note": note}})
+    limits = Limits(max_network_states=20_000)
+    for host, note_length, accepted in (
+        (10, 5_000, True),
+        (10, 5_001, False),
+        (2_083 - 12, 0, True),
+        (2_084 - 12, 0, False),
+    ):
+        text = json.dumps({"url": "https://e.c/" + "a" * host, "note": "x" * note_length})
+        assert recognize(grammar, text, limits=limits).accepted is accepted, (host, note_length)
+
+
+def test_recognition_reads_tokens_that_are_counted_as_any_number():
+    grammar = Grammar.from_ebnf('root[max_tokens=2] ::= "a"* "b"')
+    assert recognize(grammar, "a" * 50 + "b").accepted
 
 
 def test_recognitions_are_values():

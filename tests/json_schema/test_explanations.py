@@ -38,6 +38,7 @@ SHAPE = {
 LIST = {"$ref": "#/$defs/n", "$defs": {"n": {"properties": {"v": {"type": "null"}, "n": {}}}}}
 LIST["$defs"]["n"]["properties"]["n"] = {"$ref": "#/$defs/n"}
 NAMES = {"properties": {"a": {}, "b": {}}, "required": ["a"]}
+NUMBER = {"properties": {"a": {"type": "number"}, "b": {}}}
 OPENS = "; objects that do not say otherwise are closed, and additional_properties=True opens them"
 ADULT = '{"name": "A", "age": 1'
 AGE = "expected an integer between 0 and 150"
@@ -118,6 +119,12 @@ def explained(grammar: Grammar, text: str, is_whole: bool = True) -> SchemaPlace
             "/tags",
             ["#/properties/tags: no further item is allowed: an array of 1 to 3 items"],
         ),
+        (NUMBER, '{"a": -0.0}', "/a", [f"#/properties/a: {FORM}"]),
+        (NUMBER, '{"a": -0, "b": 1}', "/a", [f"#/properties/a: {FORM}"]),
+        ({"items": {"type": "number"}}, "[-0]", "/0", [f"#/items: {FORM}"]),
+        ({"items": {"type": "number"}}, "[1, -0.00, 1]", "/1", [f"#/items: {FORM}"]),
+        ({"type": "number"}, "-0", "", [f"#: {FORM}"]),
+        ({"type": "number"}, "-0.0", "", [f"#: {FORM}"]),
         ({"maxItems": 0}, "[1]", "", ["#: no item is allowed"]),
         ({"prefixItems": [False]}, "[", "", ["#: expected the end of the array"]),
         (

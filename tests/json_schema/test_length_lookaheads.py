@@ -33,6 +33,11 @@ AROUND = (
     r"(?=[\s\S]{{{0},{1}}}$)",
     "(?=[ab]{{{0},{1}}}$)",
     "(?![ab]{{{1}}})",
+    "(?=.{{{0},{1}}}b?$)",
+    "(?=.{{{0},{1}}}[ac]?$)",
+    r"(?=.{{{0},{1}}}\s?$)",
+    "(?=[a-c]{{{0},{1}}}c?$)",
+    "(?=.{{{0},{1}}}b{{0,2}}$)",
     "(?=(?:ab){{{0},{1}}}$)",
     "(?!.{{0,}})",
     "(?<=.{{{0}}})",
@@ -59,7 +64,10 @@ def test_random_patterns(seed: int) -> None:
         for _ in range(random.choice((1, 1, 2)))
     ]
     pattern = random.choice(("^", "^", "")) + "".join(heads) + random.choice(RESTS)
-    found = language({"type": "string", "pattern": pattern})
+    schema = {"type": "string", "pattern": pattern}
+    if random.random() < 0.5:
+        schema = {"anyOf": [{**schema, "maxLength": 40}, {**schema, "minLength": 41}]}
+    found = language(schema)
     # `$` of Python holds before a newline at the end too.
     judge = re.compile(pattern.replace("$", r"\Z"))
     for _ in range(40):
@@ -111,3 +119,47 @@ def test_long_repetitions_of_a_set_are_lengths(seed: int) -> None:
                 if part is not None
             )
             assert found.accepts(json.dumps(text)) is expected, (schema, text)
+
+
+def test_the_host_names_of_zod() -> None:
+    """A dot may follow the 253 characters of the lookahead, and the format stands beside."""
+    label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
+    pattern = rf"^(?=.{{1,253}}\.?$){label}(?:\.{label})*\.?$"
+    limits = tokfold.Limits(max_automaton_states=20_000)
+    full = ".".join(["a" * 63] * 3 + ["a" * 61])
+    for more, with_dot in (({}, True), ({"format": "hostname"}, False)):
+        schema = {"type": "string", "pattern": pattern, **more}
+        grammar = Grammar.from_json_schema(schema, limits=limits)
+        for text, is_valid in (
+            ("a", True),
+            ("a.", with_dot),
+            ("a..", False),
+            ("-a", False),
+            ("", False),
+            (full, True),
+            (full + ".", with_dot),
+            (full + "a", False),
+            (full + "a.", False),
+            ("a" * 64, False),
+        ):
+            assert tokfold.recognize(grammar, json.dumps(text)).accepted == is_valid, text
+
+
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("hostname", ".".join(["a" * 63] * 3 + ["a" * 8])),
+        ("email", "a" * 64 + "@" + "a" * 63 + "." + "a" * 21),
+    ],
+)
+def test_short_lengths_beside_a_format(format: str, text: str) -> None:
+    """The product of both automata has a state for each length, so the length is counted."""
+    pattern = f"^.{{1,{len(text)}}}$"
+    schema = {"type": "string", "format": format, "pattern": pattern}
+    limits = tokfold.Limits(max_automaton_states=8_000)
+    grammar = Grammar.from_json_schema(schema, limits=limits)
+    alone = Grammar.from_json_schema({"type": "string", "format": format})
+    for more in ("", "a"):
+        data = json.dumps(text + more)
+        assert tokfold.recognize(alone, data).accepted
+        assert tokfold.recognize(grammar, data).accepted == (not more)

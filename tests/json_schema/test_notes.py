@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 import pickle
-from typing import Any
+from typing import Any, Literal
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
 from json_schema.truth import Validators
-from tokfold import Grammar, GrammarCompiler, StrictSchemaError, Vocabulary, recognize
+from tokfold import (
+    Grammar,
+    GrammarCompiler,
+    StrictSchemaError,
+    UnsatisfiableSchemaError,
+    Vocabulary,
+    recognize,
+)
 
 Schema = Any
 
@@ -742,3 +749,88 @@ def test_references_on_the_way_to_another_have_notes(description: str) -> None:
     assert "#/definitions/second/title" in found
     with pytest.raises(StrictSchemaError, match="#/definitions/first/type"):
         Grammar.from_json_schema(schema, strict=True)
+
+
+BASE = {"properties": {"a": {"type": "string"}}, "additionalProperties": False}
+MORE = {"properties": {"b": {"type": "string"}}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "noted"),
+    [
+        ({"allOf": [BASE, MORE]}, {"#/allOf/1/properties/b": "additionalProperties at #/allOf/0"}),
+        (
+            {"allOf": [BASE, {**MORE, "additionalProperties": False}]},
+            {
+                "#/allOf/0/properties/a": "additionalProperties at #/allOf/1",
+                "#/allOf/1/properties/b": "additionalProperties at #/allOf/0",
+            },
+        ),
+        (
+            {"items": {"type": "object", "allOf": [BASE, {**MORE, "required": ["b"]}]}},
+            {"#/items/allOf/1/properties/b": "additionalProperties at #/items/allOf/0"},
+        ),
+        (
+            {"$ref": "#/$defs/base", "properties": {"b": {}}, "$defs": {"base": BASE}},
+            {"#/properties/b": "additionalProperties at #/$defs/base"},
+        ),
+        (
+            {"allOf": [{"properties": {"a": {}}, "unevaluatedProperties": False}, MORE]},
+            {"#/allOf/1/properties/b": "unevaluatedProperties at #/allOf/0"},
+        ),
+        ({"anyOf": [BASE, {}], **MORE}, {}),
+        ({"allOf": [BASE, {"properties": {"b": False}}]}, {}),
+        ({"allOf": [{**BASE, "patternProperties": {"^b$": {}}}, MORE]}, {}),
+        ({"allOf": [{**BASE, "additionalProperties": {"type": "string"}}, MORE]}, {}),
+        ({"allOf": [{"properties": {"a": {}}}, MORE]}, {}),
+        ({"not": {"allOf": [BASE, MORE]}}, {}),
+    ],
+)
+@pytest.mark.parametrize("key_order", ["schema", "any"])
+def test_members_that_another_schema_forbids_are_noted(
+    schema: Schema, noted: dict[str, str], key_order: Literal["schema", "any"]
+) -> None:
+    grammar = Grammar.from_json_schema(schema, key_order=key_order)
+    found = {note.pointer: note for note in grammar.notes if "forbids it" in note.message}
+    assert found.keys() == noted.keys()
+    for pointer, where in noted.items():
+        assert found[pointer].level == "warning"
+        assert where in found[pointer].message
+        # what closes it is said there, and no option opens it
+        assert all("additional_properties=True" not in note.message for note in grammar.notes)
+
+
+def test_a_member_that_all_branches_forbid_is_noted() -> None:
+    other = {"properties": {"c": {}}, "additionalProperties": False}
+    grammar = Grammar.from_json_schema({"anyOf": [BASE, other], **MORE})
+    (note,) = (note for note in grammar.notes if "forbids it" in note.message)
+    assert note.pointer == "#/properties/b"
+    assert "additionalProperties at #/anyOf/0" in note.message
+
+
+def test_a_required_member_that_another_schema_forbids() -> None:
+    for more in ({**MORE, "required": ["b"]}, {"properties": {"b": {}}, "required": ["b"]}):
+        schema = {"allOf": [{"type": "object", **BASE}, more]}
+        with pytest.raises(UnsatisfiableSchemaError, match="#/allOf/1/properties/b lists") as error:
+            Grammar.from_json_schema(schema)
+        assert error.value.pointer == "#/allOf/0"
+        assert error.value.keyword == "additionalProperties"
+
+
+def test_an_unknown_metaschema_leaves_the_dialect_of_the_caller() -> None:
+    schema = {
+        "$schema": "https://example.org/mine",
+        "properties": {"a": {"type": "string", "nullable": True}},
+    }
+    own = Grammar.from_json_schema(schema, dialect="openapi-3.0")
+    assert recognize(own, '{"a": null}').accepted
+    (note,) = (note for note in own.notes if note.keyword == "$schema")
+    assert note.level == "info"
+    assert note.message.endswith("the schema is read as openapi-3.0")
+    default = Grammar.from_json_schema(schema)
+    assert not recognize(default, '{"a": null}').accepted
+    (note,) = (note for note in default.notes if note.keyword == "$schema")
+    assert note.level == "warning"
+    assert note.message.endswith("the schema is read as 2020-12")
+    schema["$schema"] = "https://spec.openapis.org/oas/3.0/schema/2024-10-18#/definitions/Schema"
+    assert recognize(Grammar.from_json_schema(schema), '{"a": null}').accepted

@@ -45,7 +45,8 @@ fn run(
         skip_lookahead,
         unique_items: true,
         without_tokens: true,
-        // Each copy of what is repeated reads a byte, so more copies than bytes, and one to tell
+        counters: true,
+        // Each copy of what is written out reads a byte, so more copies than bytes, and one to tell
         // what may come next, are never reached.
         repeat_window: u32::try_from(data.len()).ok().and_then(|n| n.checked_add(2)),
         limits,

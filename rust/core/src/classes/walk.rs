@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// Steps between two reports of progress.
-const REPORT_EVERY: u32 = 4_096;
+const REPORT_EVERY: u32 = 512;
 /// Work units between two reports of progress.
 const REPORT_WORK: u64 = 500_000;
 /// A state is asked whether it reads all that is below a node if these are so many tokens.

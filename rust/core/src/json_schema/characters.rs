@@ -6,11 +6,15 @@ use super::formats::{Format, format};
 use super::formula::FormulaId;
 use super::value::JsonNodeId;
 use crate::error::{Error, Result, SchemaFault};
-use crate::regular::pattern::{Pattern, PatternDialect, PatternFault, parse};
+use crate::regular::pattern::{LengthsAside, Pattern, PatternDialect, PatternFault, parse};
 
 /// Patterns of so many texts, with automata of so many states, are lists of texts.
 const FEW_TEXTS: usize = 64;
 const FEW_STATES: usize = 1_000;
+
+/// A repetition of one set with so many passes is a length beside the set: as an automaton it has as many states.
+const LONG: u32 = 256;
+const LONG_BESIDE_A_FORMAT: u32 = 16;
 
 /// Whether a pattern looks as if it had few texts: it is whole, and nothing in it repeats.
 fn is_plain_text(pattern: &str) -> bool {
@@ -34,7 +38,8 @@ impl Converter<'_> {
         }
         if let Some(pattern) = schemas.text(node, "pattern")? {
             let language = self.pattern(node, "pattern", pattern)?;
-            let language = self.lengths_aside(language, pattern, parts);
+            let is_alone = schemas.value(node, "format").is_none();
+            let language = self.lengths_aside(language, (pattern, is_alone), parts);
             let few = if is_plain_text(pattern) { self.few_texts(language)? } else { None };
             parts.push(match few {
                 Some(texts) => self.one_of_texts(texts),
@@ -64,29 +69,54 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// A pattern without the lookaheads that bound the length of the text, which are conditions beside it.
+    /// A pattern without what bounds the length of the text by itself, which is a condition beside it. A long
+    /// repetition is such a bound, and a short one if a format stands beside the pattern: two automata that count
+    /// have as many states as their counts multiplied.
     fn lengths_aside(
         &mut self,
         language: LanguageId,
-        text: &str,
+        (text, is_alone): (&str, bool),
         parts: &mut Vec<FormulaId>,
     ) -> LanguageId {
         let whole = &self.languages[usize::from(language)];
         let node = whole.node;
-        let Some((rest, (least, most))) = whole.pattern.as_ref().and_then(Pattern::lengths_aside)
-        else {
+        let (long, what) = match is_alone {
+            true => (LONG, "pattern, lengths aside"),
+            false => (LONG_BESIDE_A_FORMAT, "pattern, short lengths aside"),
+        };
+        let aside = whole.pattern.as_ref().and_then(|pattern| pattern.lengths_aside(long));
+        let Some(LengthsAside { rest, bounds: (least, most), longer }) = aside else {
             return language;
         };
         parts.push(self.at_least(Atom::AtLeastCharacters, least));
         if let Some(most) = most {
             parts.push(self.at_most(Atom::AtLeastCharacters, most));
         }
-        let key = ("pattern, lengths aside", text.into());
+        if let Some((most, last)) = longer {
+            let last = self.aside(node, "pattern, last character", text, last);
+            let last = self.formulas.literal(Atom::Language(last));
+            let one_more = self.at_most(Atom::AtLeastCharacters, most.saturating_add(1));
+            let one_more = self.formulas.and([one_more, last]);
+            let most = self.at_most(Atom::AtLeastCharacters, most);
+            parts.push(self.formulas.or([most, one_more]));
+        }
+        self.aside(node, what, text, rest)
+    }
+
+    /// The language of what became of a pattern.
+    fn aside(
+        &mut self,
+        node: JsonNodeId,
+        what: &'static str,
+        text: &str,
+        pattern: Pattern,
+    ) -> LanguageId {
+        let key = (what, text.into());
         if let Some(&known) = self.language_numbers.get(&key) {
             return known;
         }
         let id = LanguageId::from(self.languages.len());
-        let pattern = Some(rest);
+        let pattern = Some(pattern);
         self.languages.push(StringLanguage { node, keyword: "pattern", pattern, automaton: None });
         self.language_numbers.insert(key, id);
         id

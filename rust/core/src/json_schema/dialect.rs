@@ -86,6 +86,9 @@ const VOCABULARIES_2020: &str = "https://json-schema.org/draft/2020-12/vocab/";
 const OPENAPI_DIALECTS: [&str; 2] =
     ["spec.openapis.org/oas/3.1/dialect/", "spec.openapis.org/oas/3.2/dialect/"];
 
+/// The start of the URIs of schemas of OpenAPI 3.0, without their scheme; what they name is one definition there.
+const OPENAPI_30: &str = "spec.openapis.org/oas/3.0/schema/";
+
 /// The bits of the vocabularies that a URI names; `None` where it is not one of the standard's.
 fn vocabulary_bits(uri: &str) -> Option<u8> {
     let older = uri.strip_prefix(VOCABULARIES_2019);
@@ -138,12 +141,13 @@ impl Language {
         Self { is_declared: false, ..Self::of(Dialect::Draft2020) }
     }
 
-    /// The language of a `$schema` of the standard, with or without `#`, by http or https. Those of
-    /// OpenAPI 3.1 and 3.2 are 2020-12 with annotations.
+    /// The language of a `$schema` of the standard, with or without `#`, by http, https or no scheme. Hyper-schemas
+    /// are schemas with annotations, and so are the dialects of OpenAPI 3.1 and 3.2.
     pub fn of_metaschema(uri: &str) -> Option<Self> {
         let uri = uri.strip_suffix('#').unwrap_or(uri);
-        let uri = uri.strip_prefix("http://").or_else(|| uri.strip_prefix("https://"))?;
-        let dialect = match uri {
+        let schemes = ["http://", "https://"];
+        let uri = schemes.iter().find_map(|scheme| uri.strip_prefix(scheme)).unwrap_or(uri);
+        let dialect = match &*uri.replace("/hyper-schema", "/schema") {
             "json-schema.org/draft-03/schema" => {
                 return Some(Self { is_draft3: true, ..Self::of(Dialect::Draft4) });
             }
@@ -153,6 +157,9 @@ impl Language {
             "json-schema.org/draft/2019-09/schema" => Dialect::Draft2019,
             "json-schema.org/draft/2020-12/schema" => Dialect::Draft2020,
             _ if OPENAPI_DIALECTS.iter().any(|start| uri.starts_with(start)) => Dialect::Draft2020,
+            _ if uri.starts_with(OPENAPI_30) && uri.ends_with("#/definitions/Schema") => {
+                Dialect::OpenApi30
+            }
             _ => return None,
         };
         Some(Self::of(dialect))
@@ -409,6 +416,10 @@ mod tests {
         assert_eq!(dialect("http://json-schema.org/schema#"), None);
         assert_eq!(dialect("https://spec.openapis.org/oas/3.1/dialect/base"), Some(Draft2020));
         assert_eq!(dialect("https://spec.openapis.org/oas/3.0/schema/2021-09-28"), None);
+        let of_openapi = "https://spec.openapis.org/oas/3.0/schema/2024-10-18#/definitions/Schema";
+        assert_eq!(dialect(of_openapi), Some(OpenApi30));
+        assert_eq!(dialect("http://json-schema.org/draft-07/hyper-schema#"), Some(Draft7));
+        assert_eq!(dialect("json-schema.org/draft-07/schema#"), Some(Draft7));
         assert!(
             Language::of_metaschema("http://json-schema.org/draft-03/schema#")
                 .is_some_and(|language| language.is_draft3)

@@ -23,7 +23,7 @@
 //! - `objects`, `arrays`, `values`: the automata are made; `unique`, `sizes`, `cardinality`: arrays whose items are
 //!   unique, and how many values, texts and numbers there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order
-//! - `unsatisfiable`: why a schema has no value
+//! - `unsatisfiable`: why a schema has no value; `forbidden`: members that one schema lists and another forbids
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
 mod alternatives;
@@ -41,6 +41,7 @@ pub mod dialect;
 mod edges;
 mod emit;
 mod explain;
+mod forbidden;
 pub mod formats;
 mod formula;
 pub mod keywords;
@@ -163,6 +164,7 @@ impl SchemaSource<'_> {
     /// Those of [`convert`].
     pub fn notes(&self) -> Result<Vec<SchemaNote>> {
         self.converted(|converter, _, _, values| {
+            converter.note_forbidden(&values)?;
             converter.note_impossible(&values)?;
             converter.notes()
         })

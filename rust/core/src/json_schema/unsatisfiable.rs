@@ -42,6 +42,20 @@ fn keywords_of(kind: Type) -> &'static [&'static str] {
 /// Keywords that may contradict each other in one schema, whatever the type of the value.
 const IN_PLACE: [&str; 8] = ["not", "enum", "const", "allOf", "oneOf", "anyOf", "$ref", "if"];
 
+/// The deepest place that leaves no value, and the keyword there; empty where it is the schema as a whole. If that
+/// keyword forbids a member that another schema lists, the place of the member.
+struct Cause {
+    node: JsonNodeId,
+    keyword: &'static str,
+    member: Option<JsonNodeId>,
+}
+
+impl From<(JsonNodeId, &'static str)> for Cause {
+    fn from((node, keyword): (JsonNodeId, &'static str)) -> Self {
+        Self { node, keyword, member: None }
+    }
+}
+
 /// Schemas in place that are looked into.
 const MOST_SCHEMAS: usize = 1_000;
 
@@ -76,6 +90,7 @@ impl Converter<'_> {
                 continue;
             }
             let is_closed = !self.options.open_objects
+                && !self.has_forbidden_within(place)
                 && !self.closing_branches(&[(schema, true)], &Choice::default())?.is_empty();
             let mut message = String::from(
                 "no value satisfies this schema and what else applies there, so it is never written",
@@ -96,7 +111,15 @@ impl Converter<'_> {
 
     /// The error of a value that no text has.
     pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &ReachedValues) -> Result<Error> {
-        let (node, keyword) = self.cause(root, values)?;
+        let Cause { node, keyword, member } = self.cause(root, values)?;
+        if let Some(member) = member {
+            let member = self.schemas.arena().pointer(member);
+            let message = format!(
+                "it forbids the member that {member} lists, and the schema needs that one; list the member here too, \
+                 or leave {keyword} out"
+            );
+            return Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message));
+        }
         let says_false = matches!(self.node(node), JsonNode::Boolean(_));
         let message = match node == self.schemas.root() {
             _ if says_false => "no value satisfies the schema `false`; allow some",
@@ -111,13 +134,7 @@ impl Converter<'_> {
         Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message.into()))
     }
 
-    /// The deepest place that leaves no value, and the keyword there; empty where it is the schema as
-    /// a whole.
-    fn cause(
-        &mut self,
-        root: ValueId,
-        values: &ReachedValues,
-    ) -> Result<(JsonNodeId, &'static str)> {
+    fn cause(&mut self, root: ValueId, values: &ReachedValues) -> Result<Cause> {
         let mut seen: FxHashSet<ValueId> = FxHashSet::default();
         let mut at = root;
         loop {
@@ -133,25 +150,26 @@ impl Converter<'_> {
             match next {
                 Some(next) if !seen.contains(&next) => at = next,
                 // The value needs one like itself, without end.
-                Some(_) => return self.cause_among(schema, keywords_of(Type::Object)),
+                Some(_) => return Ok(self.cause_among(schema, keywords_of(Type::Object))?.into()),
                 None => {
                     if let Some(object) = value.object {
                         return self.cause_in_object(object, schema);
                     }
                     let key = **self.values.get(at);
                     if value.array.is_some() {
-                        return self.cause_in_array(key.of(Type::Array), schema);
+                        return Ok(self.cause_in_array(key.of(Type::Array), schema)?.into());
                     }
                     let left = Type::ALL.into_iter().find(|&kind| key.of(kind) != FormulaId::FALSE);
-                    return match left {
+                    let cause = match left {
                         Some(kind) => self.cause_among(schema, keywords_of(kind)),
                         None => self.cause_in_place(schema),
                     };
+                    return Ok(cause?.into());
                 }
             }
         }
         let schema = self.schema_of(at);
-        self.cause_in_place(schema)
+        Ok(self.cause_in_place(schema)?.into())
     }
 
     /// The schema that asks for a value, the first in the document.
@@ -201,11 +219,7 @@ impl Converter<'_> {
     }
 
     /// The cause in an object of which a required member has no value at all.
-    fn cause_in_object(
-        &mut self,
-        object: ObjectId,
-        schema: SchemaId,
-    ) -> Result<(JsonNodeId, &'static str)> {
+    fn cause_in_object(&mut self, object: ObjectId, schema: SchemaId) -> Result<Cause> {
         let alternatives = self.objects[usize::from(object)].alternatives.clone();
         for alternative in alternatives.iter() {
             let names = self.orders.get(alternative.order).clone();
@@ -218,19 +232,19 @@ impl Converter<'_> {
                 if !self.edges(asked)?.is_empty() {
                     continue;
                 }
-                let text = self.names.get(name).clone();
                 for (atom, _) in self.formulas.atoms_of(alternative.formula) {
                     let Atom::Properties(of) = *self.atom(atom) else { continue };
-                    let SchemaKey::Schema(node, scope) = self.key(of) else { continue };
-                    let properties = self.object_of(node, "properties");
-                    if let Some(child) = properties.and_then(|properties| properties.get(&text)) {
-                        let child = self.child(child, scope);
-                        return self.cause_in_place(child);
+                    let SchemaKey::Schema(_, scope) = self.key(of) else { continue };
+                    let Some(place) = self.place_of_member(of, name) else { continue };
+                    if let Some((node, keyword)) = self.forbidding(alternative.formula, of, name)? {
+                        return Ok(Cause { node, keyword, member: Some(place) });
                     }
+                    let child = self.child(place, scope);
+                    return Ok(self.cause_in_place(child)?.into());
                 }
             }
         }
-        self.cause_among(schema, keywords_of(Type::Object))
+        Ok(self.cause_among(schema, keywords_of(Type::Object))?.into())
     }
 
     /// The cause in an array of which a required item has no value at all.

@@ -210,6 +210,7 @@ impl Lowering<'_> {
         if self.options.counters
             && self.options.counted_automata
             && self.options.prune
+            && !(automaton.counts_tokens && self.options.without_tokens)
             && let Some((min, max)) = automaton.counts
             && let Some((mut out, _)) = self.of_guarded(automaton)
         {

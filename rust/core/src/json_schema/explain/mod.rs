@@ -24,7 +24,7 @@ use super::values::ReachedValues;
 use crate::budget::Budget;
 use crate::error::Result;
 use rustc_hash::FxHashMap;
-use scan::{Inside, MemberSpan, Scan, Spot, end_of_scalar, is_blank, is_numeric};
+use scan::{Inside, MemberSpan, Scan, Spot, end_of_scalar, is_blank, is_negative_zero, is_numeric};
 use std::rc::Rc;
 use walk::{OpenArray, OpenObject, Possible, SchemaWalk};
 
@@ -360,7 +360,7 @@ impl Explainer<'_, '_> {
         let Spot::Value { start, .. } = spot else { return Ok(None) };
         let is_number = start < self.read && is_numeric(self.walk.text[start]);
         let goes_on = self.found().map_or(!self.is_whole, is_numeric);
-        if !is_number || goes_on {
+        if !is_number || goes_on || is_negative_zero(&self.walk.text[start..self.read]) {
             return Ok(None);
         }
         let fits = self.fits(possible, start..self.read)?;

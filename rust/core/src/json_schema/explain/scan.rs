@@ -53,6 +53,12 @@ pub(super) fn is_numeric(byte: u8) -> bool {
     byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E')
 }
 
+/// Whether a number is zero with a sign, which is written without one: behind it the grammar waits for another digit.
+pub(super) fn is_negative_zero(number: &[u8]) -> bool {
+    let mut digits = number.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
+    digits.next() == Some(&b'-') && digits.all(|byte| matches!(byte, b'0' | b'.'))
+}
+
 /// Where a scalar ends that begins at a place; `None` where it goes on behind the text.
 pub(super) fn end_of_scalar(text: &[u8], start: usize) -> Option<usize> {
     match text.get(start)? {

@@ -161,17 +161,18 @@ impl<'a> Loader<'a> {
         match self.language_of(&uri)? {
             Ok(Some(language)) => Ok((language, None)),
             Ok(None) => {
+                let Language { dialect, is_declared, .. } = inherited.0;
                 let latest = ["http://json-schema.org/schema", "https://json-schema.org/schema"];
-                let remark = match latest.contains(&metaschema.trim_end_matches('#')) {
-                    true => (NoteLevel::Info, "it names no dialect; the schema is read as 2020-12"),
+                let (level, why) = match latest.contains(&metaschema.trim_end_matches('#')) {
+                    true => (NoteLevel::Info, "it names no dialect"),
                     false => (
-                        NoteLevel::Warning,
-                        "the metaschema is neither of the standard nor given in resources; the \
-                         schema is read as 2020-12",
+                        if is_declared { NoteLevel::Info } else { NoteLevel::Warning },
+                        "the metaschema is neither of the standard nor given in resources",
                     ),
                 };
-                self.note(schema, "$schema", (remark.0, remark.1.into()));
-                Ok((Language::by_default(), None))
+                let message = format!("{why}; the schema is read as {}", dialect.name());
+                self.note(schema, "$schema", (level, message.into()));
+                Ok((inherited.0, None))
             }
             Err(Error::Schema { kind, message, .. }) => {
                 let fault = self.schemas.fault(kind, schema, "$schema", message);

@@ -299,6 +299,11 @@ fn metaschemas_of_others_pick_vocabularies() {
     );
     let own = r##"{"$schema": "http://x/meta"}"##;
     assert!(load_with(own, &[("http://x/meta", own)]).is_ok());
+    // What the caller says holds where `$schema` says nothing that is known.
+    let options = ReadOptions { default_dialect: Some(Dialect::Draft7), ..options() };
+    let schemas = Schemas::new(text, &[], options, &budget()).expect("it is a schema");
+    assert_eq!(schemas.dialect(schemas.root()), Dialect::Draft7);
+    assert!(schemas.notes()[0].message.ends_with("the schema is read as draft-07"));
 }
 
 #[test]

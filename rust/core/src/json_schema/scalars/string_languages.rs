@@ -102,23 +102,23 @@ impl Converter<'_> {
                 false => StringForm::ExpressionWithin(within),
             });
         }
+        let is_length = |part: &&FormulaId| match *self.formulas.get(**part) {
+            Formula::Literal(number, _) => matches!(self.atom(number), Atom::AtLeastCharacters(_)),
+            _ => false,
+        };
+        let rest: Vec<FormulaId> =
+            conjuncts.iter().filter(|part| !is_length(part)).copied().collect();
+        if rest.iter().any(|&part| self.has_lengths(part))
+            && let Some(either) = self.either(formula)?
+        {
+            return Ok(either);
+        }
         if least > 0 || most.is_some() {
-            let is_length = |part: &&FormulaId| match *self.formulas.get(**part) {
-                Formula::Literal(number, _) => {
-                    matches!(self.atom(number), Atom::AtLeastCharacters(_))
-                }
-                _ => false,
-            };
-            let rest: Vec<FormulaId> =
-                conjuncts.iter().filter(|part| !is_length(part)).copied().collect();
             let rest = self.formulas.and(rest);
             let language = self.string_language(rest)?;
             if let Some(text) = self.of_lengths(&language, least, most)? {
                 return Ok(text);
             }
-        }
-        if let Some(either) = self.either(formula)? {
-            return Ok(either);
         }
         let automaton = self.string_language(formula)?;
         if automaton.is_universal() {
@@ -271,8 +271,10 @@ impl Converter<'_> {
         // A text of more bytes than a matcher reads does not end: greater bounds all mean that.
         let least = least.min(MOST_TEXT_BYTES + 1);
         let last = most.unwrap_or(least);
-        if language.is_empty() || language.num_states() as u64 * (u64::from(last) + 1) <= FEW_STATES
-        {
+        if language.is_empty() {
+            return Ok(Some(StringForm::Listed([].into())));
+        }
+        if language.num_states() as u64 * (u64::from(last) + 1) <= FEW_STATES {
             return Ok(None);
         }
         if let Some((_, min, max)) = language.uniform_lengths() {

@@ -4,36 +4,53 @@ use super::Pattern;
 use super::syntax::{Assertion, PatternNode, PatternNodeId, PatternTree};
 use crate::grammar::CharSet;
 
-/// A repetition of one set with so many passes is a length beside the set: as an automaton it has as many states.
-const LONG: u32 = 256;
+/// What a pattern says of the length of a text by itself, and what is left of it.
+#[derive(Clone, Debug)]
+pub struct LengthsAside {
+    /// The pattern without that.
+    pub rest: Pattern,
+    /// The least number of characters, and the greatest where there is one.
+    pub bounds: (u32, Option<u32>),
+    /// Another greatest number; a text of one character more is right too if it matches the pattern.
+    pub longer: Option<(u32, Pattern)>,
+}
 
 /// Bounds on the number of characters of a text: the least number, and the greatest where there is one.
 type LengthBounds = (u32, Option<u32>);
 
 impl Pattern {
-    /// The pattern without what bounds the length of the text alone, and the bounds; `None` where there are none.
+    /// The pattern without what bounds the length of the text alone; `None` where nothing does.
     ///
-    /// That is a long repetition which is the whole pattern, as in `^.{0,4096}$`, and lookaheads behind its `^`.
-    /// These are `(?=.{m,n}$)`, `(?=.{m,})` and `(?!.{n})`, with any set in place of the dot. They say no
-    /// more than a length where the rest of the pattern reads the whole text, from `^` to `$`, in characters
-    /// of that set.
-    pub fn lengths_aside(&self) -> Option<(Pattern, (u32, Option<u32>))> {
+    /// That is a repetition of at least `long` passes which is the whole pattern, as in `^.{0,4096}$`, and lookaheads
+    /// behind its `^`. These are `(?=.{m,n}$)`, `(?=.{m,})` and `(?!.{n})`, with any set in place of the dot. They say
+    /// no more than a length where the rest of the pattern reads the whole text, from `^` to `$`, in characters
+    /// of that set. Behind `(?=.{m,n}T?$)` a text of one more character is right too if it ends in one of `T`.
+    pub fn lengths_aside(&self, long: u32) -> Option<LengthsAside> {
         let PatternNode::Sequence(parts) = self.tree.node(self.tree.root()) else { return None };
         let is = |part: Option<&PatternNodeId>, assertion| {
             part.is_some_and(|&part| *self.tree.node(part) == PatternNode::Assert(assertion))
         };
-        if !is(parts.first(), Assertion::Start) || !is(parts.last(), Assertion::End) {
+        let (Some(&end), true) = (parts.last(), is(parts.first(), Assertion::Start)) else {
+            return None;
+        };
+        if !is(Some(&end), Assertion::End) {
             return None;
         }
-        let (mut least, mut most) = (0, None::<u32>);
+        let (mut least, mut most, mut longer) = (0, None::<u32>, None);
         let mut kept: Vec<PatternNodeId> = Vec::new();
         let mut is_leading = true;
         for (place, &part) in parts.iter().enumerate() {
             is_leading &= place == 0 || matches!(self.tree.node(part), PatternNode::Look { .. });
             match self.length_of(part).filter(|_| is_leading) {
-                Some((set, (low, high))) if self.reads_only(parts, set) => {
+                Some((set, (low, high), None)) if self.reads_only(parts, set) => {
                     least = least.max(low);
                     most = [most, high].into_iter().flatten().min();
+                }
+                Some((set, (low, Some(high)), Some(last)))
+                    if longer.is_none() && self.reads_only(parts, set) =>
+                {
+                    least = least.max(low);
+                    longer = Some((high, last));
                 }
                 _ => kept.push(part),
             }
@@ -42,7 +59,7 @@ impl Pattern {
         if let [start, whole, end] = *kept
             && let &PatternNode::Repeat { body, min, max } = self.tree.node(whole)
             && let PatternNode::Set(_) = self.tree.node(body)
-            && max.unwrap_or(min) >= LONG
+            && max.unwrap_or(min) >= long
         {
             least = least.max(min);
             most = [most, max].into_iter().flatten().min();
@@ -50,34 +67,60 @@ impl Pattern {
         } else if kept.len() == parts.len() {
             return None;
         }
-        tree.root = Some(tree.sequence(kept));
-        let is_plain = super::is_plain(&tree);
-        Some((Pattern { tree, is_plain, ..self.clone() }, (least, most)))
+        let longer =
+            longer.map(|(most, last)| (most, self.of_parts(tree.clone(), vec![last, end])));
+        Some(LengthsAside { rest: self.of_parts(tree, kept), bounds: (least, most), longer })
     }
 
-    /// The set and the bounds of a lookahead over characters of one set.
-    fn length_of(&self, part: PatternNodeId) -> Option<(&CharSet, LengthBounds)> {
+    /// A pattern of some nodes of a tree.
+    fn of_parts(&self, mut tree: PatternTree, parts: Vec<PatternNodeId>) -> Self {
+        tree.root = Some(tree.sequence(parts));
+        let is_plain = is_plain(&tree);
+        Pattern { tree, is_plain, ..self.clone() }
+    }
+
+    /// The set and the bounds of a lookahead over characters of one set, and the set of what may follow these as the
+    /// last character.
+    fn length_of(
+        &self,
+        part: PatternNodeId,
+    ) -> Option<(&CharSet, LengthBounds, Option<PatternNodeId>)> {
         let &PatternNode::Look { body, is_ahead: true, is_negated } = self.tree.node(part) else {
             return None;
         };
-        let (body, is_to_end) = match self.tree.node(body) {
+        let is_end =
+            |part: PatternNodeId| *self.tree.node(part) == PatternNode::Assert(Assertion::End);
+        let (body, last, is_to_end) = match self.tree.node(body) {
             PatternNode::Sequence(parts) => match **parts {
-                [body, end] if *self.tree.node(end) == PatternNode::Assert(Assertion::End) => {
-                    (body, true)
-                }
+                [body, end] if is_end(end) => (body, None, true),
+                [body, last, end] if is_end(end) && !is_negated => (body, Some(last), true),
                 _ => return None,
             },
-            _ => (body, false),
+            _ => (body, None, false),
         };
         let &PatternNode::Repeat { body, min, max } = self.tree.node(body) else { return None };
         let PatternNode::Set(set) = *self.tree.node(body) else { return None };
         let set = self.tree.set(set);
-        match (is_negated, is_to_end) {
-            (false, true) => Some((set, (min, max))),
-            (false, false) => Some((set, (min, None))),
-            (true, true) if max.is_some() => None,
-            (true, _) => Some((set, (0, Some(min.checked_sub(1)?)))),
-        }
+        let last = match last {
+            None => None,
+            Some(last) => Some(self.optional_of(last, set)?),
+        };
+        let bounds = match (is_negated, is_to_end) {
+            (false, true) => (min, max),
+            (false, false) => (min, None),
+            (true, true) if max.is_some() => return None,
+            (true, _) => (0, Some(min.checked_sub(1)?)),
+        };
+        Some((set, bounds, last))
+    }
+
+    /// The set of a node that is at most one character of a set.
+    fn optional_of(&self, node: PatternNodeId, set: &CharSet) -> Option<PatternNodeId> {
+        let &PatternNode::Repeat { body, min: 0, max: Some(1) } = self.tree.node(node) else {
+            return None;
+        };
+        let PatternNode::Set(last) = *self.tree.node(body) else { return None };
+        self.tree.set(last).is_subset(set).then_some(body)
     }
 
     /// Whether parts of a pattern read characters of a set alone; what lookaround reads does not matter.

@@ -59,6 +59,7 @@ mod to_expr;
 mod unicode;
 
 pub use error::{PatternError, PatternFault};
+pub use lengths::LengthsAside;
 pub use reading::Remark;
 
 use lengths::is_plain;

@@ -4,7 +4,7 @@ use crate::regular::pattern::{PatternDialect, parse};
 
 fn bounds_of(text: &str) -> Option<(u32, Option<u32>)> {
     let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
-    pattern.lengths_aside().map(|(_, bounds)| bounds)
+    pattern.lengths_aside(256).map(|aside| aside.bounds)
 }
 
 #[test]
@@ -39,6 +39,9 @@ fn other_lookaheads_stay() {
         "^(?!.{2,9}$)[a-z]+$", // lengths on both sides
         "^(?!.{0,}$)[a-z]+$",
         "^(?=.{1,9}$)a|b$",
+        r"^(?=.{1,9}\s?$)[a-z]+$", // no set of the last character within the dot's
+        "^(?=.{1,9}a*$)[a-z]+$",
+        "^(?!.{1,9}a?$)[a-z]+$",
         "^[a-z]+$",
         "^[a-z]{3,9}$", // short: an automaton is as good
         "^[a-z]{3,900}",
@@ -47,4 +50,17 @@ fn other_lookaheads_stay() {
     ] {
         assert_eq!(bounds_of(text), None, "{text}");
     }
+}
+
+#[test]
+fn one_more_character_may_follow() {
+    let aside = |text: &str| {
+        let pattern = parse(text, PatternDialect::Ecma, "").expect("a pattern");
+        let aside = pattern.lengths_aside(256).expect("a length");
+        (aside.bounds, aside.longer.map(|(most, _)| most))
+    };
+    assert_eq!(aside(r"^(?=.{1,253}\.?$)[a-z.]+$"), ((1, None), Some(253)));
+    assert_eq!(aside(r"^(?=.{1,253}\.?$)(?=.{3,90}$)[a-z.]+$"), ((3, Some(90)), Some(253)));
+    let short = parse("^[a-z]{3,99}$", PatternDialect::Ecma, "").expect("a pattern");
+    assert!(short.lengths_aside(16).is_some() && short.lengths_aside(256).is_none());
 }
