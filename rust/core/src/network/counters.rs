@@ -284,6 +284,14 @@ impl Counters {
         }
     }
 
+    /// Of a state that counts passes and that no lower bound holds any more: the rule, and the state of its automaton.
+    /// Of two states of one place the one with fewer passes, which comes first, can do all that the other can.
+    pub(crate) fn place_of(&self, state: u32) -> Option<(u32, u32)> {
+        let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
+        let Counter { min, unit, .. } = placed.counting.counter;
+        (unit == Unit::Passes && passes >= min.max(1)).then_some((placed.first, own))
+    }
+
     /// The passes that may begin.
     pub(crate) fn calls(&self, state: u32) -> Calls<'static> {
         let (placed, passes, state) = self.find(state);

@@ -100,6 +100,12 @@ impl Network {
         if self.is_counting(state) { self.counters.done(state) } else { 0 }
     }
 
+    /// For a state that counts passes and that no lower bound holds any more, its place among those of its automaton:
+    /// of two states of one place the lesser can do all that the other can.
+    pub(crate) fn counted_place(&self, state: u32) -> Option<(u32, u32)> {
+        if self.is_counting(state) { self.counters.place_of(state) } else { None }
+    }
+
     /// Whether some rule counts the tokens that begin within its texts.
     pub(crate) fn counts_tokens(&self) -> bool {
         self.has_counters() && self.counters.count_tokens()

@@ -8,7 +8,9 @@
 //! - [`sets`]: the sets themselves, hash-consed (a graph-structured stack); `sets/unions.rs` unites them.
 //! - [`shards`]: hash tables that grow a part at a time.
 //! - [`sweep`]: one byte read by many stacks at once, each called rule gone through once.
+//! - [`narrow`]: stacks that count, without those that say nothing beside others.
 
+mod narrow;
 mod sets;
 mod shards;
 mod sweep;
@@ -33,6 +35,8 @@ pub(crate) struct Stepper<N> {
     /// table of all would be mostly empty: 26 MB instead of 4 for Bython.
     steps: Shards<(SetId, u8, SetId)>,
     sweep: sweep::Sweep,
+    /// What is left of sets without needless stacks, where the network counts.
+    narrowed: Option<narrow::Narrowed>,
     /// Rules completed so far, in steps that were made.
     pub(crate) completions: u64,
 }
@@ -40,6 +44,7 @@ pub(crate) struct Stepper<N> {
 impl<N: Deref<Target = Network>> Stepper<N> {
     pub(crate) fn new(network: N) -> Self {
         Self {
+            narrowed: network.has_counters().then(narrow::Narrowed::default),
             network,
             sets: StackSets::new(),
             steps: Shards::default(),
@@ -50,7 +55,8 @@ impl<N: Deref<Target = Network>> Stepper<N> {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        self.sets.bytes() + self.steps.bytes()
+        let narrowed = self.narrowed.as_ref().map_or(0, narrow::Narrowed::bytes);
+        self.sets.bytes() + self.steps.bytes() + narrowed
     }
 
     /// The stacks after one byte, completed rules popped: the top of each has an edge.
@@ -145,8 +151,11 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         Err(Halt::Sets)
     }
 
-    fn remember(&mut self, set: SetId, class: u8, after: SetId) {
+    /// Remembers what a set becomes, without stacks that say nothing beside others.
+    fn remember(&mut self, set: SetId, class: u8, after: SetId) -> Result<SetId, Halt> {
+        let after = self.narrow(after)?;
         self.steps.insert(hash_of(&(set, class)), (set, class, after));
+        Ok(after)
     }
 }
 

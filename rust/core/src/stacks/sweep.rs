@@ -73,8 +73,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         let alone = self.alone(set, class)?;
         self.check_sets(refused)?;
         if let Some(after) = alone {
-            self.remember(set, class, after);
-            return Ok(after);
+            return self.remember(set, class, after);
         }
         let mut calling = Vec::new();
         let mut parts = Vec::new();
@@ -163,8 +162,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
         self.sweep = sweep;
         let after = result?;
         self.check_sets(refused)?;
-        self.remember(set, class, after);
-        Ok(after)
+        self.remember(set, class, after)
     }
 
     /// The answer where no top calls a rule that can begin with the class; else `None`, and the
@@ -212,8 +210,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
                 self.list_without_calls(set, class)?
             }
         };
-        self.remember(set, class, after);
-        Ok(Some(after))
+        self.remember(set, class, after).map(Some)
     }
 
     fn list_without_calls(&mut self, set: SetId, class: u8) -> Result<SetId, Halt> {

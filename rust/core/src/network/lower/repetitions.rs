@@ -30,6 +30,8 @@ pub(crate) struct Counted {
     bodies: FxHashMap<u32, usize>,
     /// The rule that counts, by the body's rule and the bounds.
     counters: FxHashMap<(usize, u32, Option<u32>), usize>,
+    /// For each expression whether a repetition within it is counted.
+    has_counts: Vec<bool>,
 }
 
 #[derive(Clone, Copy)]
@@ -118,8 +120,12 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    /// Repetitions of a body in more copies than this are counted.
+    /// Repetitions of a body in more copies than this are counted. A body that counts is not copied: a text may stand in
+    /// each pair of a copy and a count at once, and of counts some say all (`stacks/narrow.rs`).
     fn most_copies(&self, body: ExprId) -> u32 {
+        if self.has_counts(body) {
+            return 1;
+        }
         let body = match self.grammar.expr(body) {
             Expr::Rule(rule) => self.grammar.rule(*rule).body,
             _ => body,
@@ -136,6 +142,25 @@ impl Lowering<'_> {
             Some(least) if width >= least => COUNTED_WIDE_COPIES,
             _ => COUNTED_COPIES,
         }
+    }
+
+    /// Whether a repetition within an expression is counted; rules that it calls do not matter.
+    fn has_counts(&self, expr: ExprId) -> bool {
+        let known = &mut self.counted.borrow_mut().has_counts;
+        // Parts come before what they are part of.
+        for expr in &self.grammar.exprs()[known.len()..] {
+            let has_counts = match expr {
+                Expr::Sequence(parts) | Expr::Choice(parts) => {
+                    parts.iter().any(|part| known[part.index()])
+                }
+                &Expr::Repeat { body, min, max } => {
+                    copies(min, max) > COUNTED_COPIES || known[body.index()]
+                }
+                _ => false,
+            };
+            known.push(has_counts);
+        }
+        known[expr.index()]
     }
 
     /// A call of a rule that counts: see [`super::counters`].
@@ -158,7 +183,7 @@ impl Lowering<'_> {
         let mut counted = self.counted.borrow_mut();
         let shape = self.shapes.of(body);
         let first = self.grammar.rules().len() + 1;
-        let Counted { rules, bodies, counters } = &mut *counted;
+        let Counted { rules, bodies, counters, .. } = &mut *counted;
         let body = match self.grammar.expr(body) {
             Expr::Rule(rule) => self.shapes.first(*rule).index(),
             _ => *bodies.entry(shape).or_insert_with(|| {

@@ -1,0 +1,113 @@
+"""Counts within counts: a byte may end a pass or go on with it, so a text has many pairs of counts.
+
+Grammars whose repetitions are written out say what is right. Of stacks that count those are dropped
+that say nothing beside others, so the work of a mask does not grow with the product of the bounds.
+"""
+
+from __future__ import annotations
+
+from random import Random
+
+import numpy as np
+import pytest
+import tokfold
+from strategies.engine import compiled_with
+from strategies.profiles import CASES, LONG
+from tokfold import Grammar, Limits, Matcher, Vocabulary
+from tokfold.bitmask import allocate_bitmask
+
+TOKENS = [
+    b"a",
+    b"b",
+    b",",
+    b"\n",
+    b"ab",
+    b"aaaa",
+    b"a,",
+    b",a",
+    b"b\n",
+    b"aaaaaaaaa",
+    b",,",
+    b"</s>",
+]
+VOCABULARY = Vocabulary(TOKENS, stop_token_ids=[len(TOKENS) - 1])
+
+
+def _counted(random: Random, body: str, large: bool) -> str:
+    """A repetition; of more than sixteen passes where it is large, which the engine counts."""
+    least = random.choice([0, 1, 1, 2, 5] if large else [0, 1, 2])
+    most = least + (random.randint(17, 22) if large else random.randint(1, 4))
+    upper = random.choice([str(most), str(most), ""]) if least else str(most)
+    return f"(?:{body}){{{least},{upper}}}"
+
+
+def _pattern(random: Random) -> str:
+    letters = random.choice(["a", "[ab]", "[^,]", "."])
+    body = _counted(random, letters, True) + random.choice(
+        ["", ",?", r"\n?", ",*", "b", "(?:,|\\n)"]
+    )
+    for _ in range(random.choice([1, 1, 2])):
+        body = _counted(random, body, random.random() < 0.7) + random.choice(["", "", ",?", "b"])
+    return random.choice(["", "b?"]) + body + random.choice(["", "", ",", "b"])
+
+
+@pytest.mark.parametrize("seed", range(1_500 if LONG else 60))
+def test_masks_are_those_of_what_is_written_out(seed: int) -> None:
+    random = Random(seed)
+    pattern = _pattern(random)
+    grammar = Grammar.from_regex(pattern)
+    limits = Limits(max_mask_work=50_000_000, max_accept_work=50_000_000)
+    counted, written = (
+        Matcher(
+            compiled_with(
+                grammar, VOCABULARY, classes="never", limits=limits, _count_repetitions=is_counted
+            )
+        )
+        for is_counted in (True, False)
+    )
+    rows = [allocate_bitmask(1, len(TOKENS)) for _ in range(2)]
+    for step in range(60):
+        for matcher, row in zip((counted, written), rows, strict=True):
+            matcher.fill_bitmask(row)
+        np.testing.assert_array_equal(*rows, err_msg=f"{pattern}, step {step}")
+        assert counted.is_accepting == written.is_accepting, (pattern, step)
+        bits = int(rows[0][0, 0])
+        allowed = [token for token in range(len(TOKENS) - 1) if bits >> token & 1]
+        if not allowed:
+            break
+        token = random.choice(allowed)
+        assert counted.accept_token(token)
+        assert written.accept_token(token)
+        CASES["nested counts: masks compared"] += 1
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"(?:.{1,80}\n?){1,20}",
+        r"(?:.{1,80}\n?){1,5}",
+        r"(?:[a-z ]{1,80},?){1,20}",
+        r"(?:[^,\n]{0,40},?){20,40}",
+        r"(?:.{1,20}){1,20}",
+        r"(?:\w{1,30}[ ,.]?){1,200}",
+    ],
+)
+def test_a_mask_takes_no_work_for_each_pair_of_counts(pattern: str) -> None:
+    """Hundreds of pairs are possible after some letters, and each was asked about."""
+    grammar = Grammar.from_regex(pattern)
+    compiled = tokfold.compile(grammar, VOCABULARY, classes="never")
+    matcher = Matcher(compiled)
+    row = allocate_bitmask(1, len(TOKENS))
+    for _ in range(40):
+        matcher.fill_bitmask(row)
+        assert matcher.accept_token(TOKENS.index(b"ab"))
+    assert compiled.counters()["sets_visited"] < 1_000
+
+
+def test_texts_read_by_bytes_and_by_tokens_are_at_one_place() -> None:
+    compiled = tokfold.compile(Grammar.from_regex(r"(?:.{1,80}\n?){1,20}"), VOCABULARY)
+    by_tokens, by_bytes = Matcher(compiled), Matcher(compiled)
+    for token in (b"aaaaaaaaa", b"ab", b"b\n", b"aaaa", b",,"):
+        assert by_tokens.accept_token(TOKENS.index(token))
+        assert by_bytes.accept_bytes(token)
+        assert by_tokens.state == by_bytes.state
