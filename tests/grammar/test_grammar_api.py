@@ -490,6 +490,27 @@ def test_regular_expressions(pattern, good, bad):
     assert pickle.loads(pickle.dumps(grammar)) == grammar
 
 
+@pytest.mark.parametrize(
+    ("read", "pattern", "good", "bad"),
+    [
+        ("regex", r".*(?<!x)y{1,99999}z", ["ayz", "yyyz", "xyyz"], ["xyz", "az"]),
+        ("regex", r"a{1,99999}b(?=c).*", ["aabcd"], ["aabd", "aab"]),
+        ("regex", r'""".*?(?<!\\)(\\\\)*?"{1,9999}""', ['"""a"""'], ['"""a\\"""']),
+        ("lark", r'""".*?(?<!\\)(\\\\)*?"{1,9999}""', ['"""a"""'], ['"""a\\"""']),
+    ],
+)
+def test_counts_beside_lookaround_cost_little_work(read, pattern, good, bad):
+    limits = Limits(max_network_work=20_000)
+    if read == "lark":
+        text = f"start: /{pattern}/"
+        grammar = Grammar.from_lark(text, dialect="python", limits=limits)
+    else:
+        grammar = Grammar.from_regex(pattern, dialect="python", limits=limits)
+    assert len(str(grammar)) < 1_000
+    assert accepts(grammar, *good) == [True] * len(good)
+    assert accepts(grammar, *bad) == [False] * len(bad)
+
+
 def test_lark():
     grammar = Grammar.from_lark('start: NAME ("," NAME)*\nNAME: /[a-z]+/\n')
     assert accepts(grammar, "a", "ab,c", "a,", "") == [True, True, False, False]

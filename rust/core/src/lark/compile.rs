@@ -7,7 +7,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Position, Result};
-use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
+use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::regular::{Bounds, substrings};
 
@@ -352,17 +352,7 @@ impl<'d> Compiler<'d, '_> {
             return Ok(known);
         }
         let pattern = self.terminals.pattern(text, flags, position)?;
-        let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
-            builder.add(Expr::Class(leaves::scalar_values(set)), position)
-        };
-        let found = pattern.to_expr(&mut self.builder, &mut character, false, self.bounds)?;
-        let expr = match found {
-            Some(expr) => expr,
-            None => {
-                let dfa = pattern.to_dfa(false, self.bounds)?;
-                leaves::add_dfa(&mut self.builder, &dfa, position, self.bounds)?
-            }
-        };
+        let expr = leaves::add_pattern(&mut self.builder, pattern, position, self.bounds)?;
         self.patterns.insert((text, flags), expr);
         Ok(expr)
     }

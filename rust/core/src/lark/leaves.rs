@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 use crate::error::{Error, Position, Result};
 use crate::grammar::{CharSet, Described, Expr, GrammarBuilder};
 use crate::ids::ExprId;
-use crate::regular::pattern::{self, Pattern, PatternDialect, PatternFault};
+use crate::regular::pattern::{self, LARGE_COUNT, Pattern, PatternDialect, PatternFault};
 use crate::regular::{Bounds, Dfa, Spelling, encode, substrings};
 
 use super::json::{self, JsonValue};
@@ -29,6 +29,31 @@ pub(super) fn add_dfa(
     }
     let described = encode(dfa, Spelling::Utf8, bounds)?;
     Ok(builder.add(automaton(described), position))
+}
+
+/// Adds the texts of a pattern; large counts stay counts where that can be.
+///
+/// # Errors
+/// `Limit`.
+pub(super) fn add_pattern(
+    builder: &mut GrammarBuilder,
+    pattern: &Pattern,
+    position: Position,
+    bounds: &Bounds<'_>,
+) -> Result<ExprId> {
+    let mut character = |builder: &mut GrammarBuilder, set: &CharSet| {
+        builder.add(Expr::Class(scalar_values(set)), position)
+    };
+    if let Some(expr) = pattern.to_expr(builder, &mut character, false, bounds)? {
+        return Ok(expr);
+    }
+    let Some(pieces) = pattern.pieces(false, LARGE_COUNT) else {
+        return add_dfa(builder, &pattern.to_dfa(false, bounds)?, position, bounds);
+    };
+    // No piece has pieces of its own.
+    let parts = pieces.iter().map(|piece| add_pattern(builder, piece, position, bounds));
+    let parts = parts.collect::<Result<Vec<_>>>()?;
+    Ok(builder.add(Expr::Sequence(parts.into()), position))
 }
 
 /// Adds a literal.

@@ -1,16 +1,13 @@
 //! Regular languages as grammars: patterns, finite sets of texts, and what Boolean operations make of
 //! them.
 
-use super::pattern::Pattern;
+use super::pattern::{LARGE_COUNT, Pattern};
 use super::{Bounds, CharSet, Dfa, Spelling, encode, encode_character};
 use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 
 const HERE: Position = Position { line: 1, column: 1 };
-
-/// Counts above this are kept as counts, where the whole language is one pattern.
-const LARGE_COUNT: u32 = 16;
 
 /// An operation on a stack of languages, as in postfix notation.
 #[derive(Clone, Debug)]
@@ -120,6 +117,14 @@ pub(super) fn pattern_body(
         };
         if let Some(written) = pattern.to_expr(builder, &mut one, search, bounds)? {
             return Ok(written);
+        }
+        if let Some(pieces) = pattern.pieces(search, LARGE_COUNT) {
+            let parts = pieces.iter().map(|piece| {
+                // No piece has pieces of its own.
+                pattern_body(builder, piece, false, spelling, bounds)
+            });
+            let parts = parts.collect::<Result<Vec<_>>>()?;
+            return Ok(builder.add(Expr::Sequence(parts.into()), HERE));
         }
     }
     let automaton = pattern.to_dfa(search, bounds)?;

@@ -9,7 +9,9 @@
 
 use super::super::Bounds;
 use crate::error::Result;
-use rustc_hash::FxHashSet;
+
+/// Units of work for a clause that takes memory of its own.
+const UNITS_PER_CLAUSE: usize = 4;
 
 /// An atom or its negation.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -36,35 +38,57 @@ impl Literal {
 /// Literals in order.
 type Clause = Vec<Literal>;
 
-/// A disjunction of clauses, in order.
+/// A disjunction of clauses. Clauses of one literal, which are most, lie in one list.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
-pub(super) struct Disjunction(Vec<Clause>);
+pub(super) struct Disjunction {
+    /// The literals that are clauses by themselves, in order.
+    single: Vec<Literal>,
+    /// All other clauses, in order. What always holds is the empty clause alone.
+    long: Vec<Clause>,
+}
 
 impl Disjunction {
     pub(super) fn constant(value: bool) -> Self {
-        Self(if value { vec![Vec::new()] } else { Vec::new() })
+        let long = if value { vec![Vec::new()] } else { Vec::new() };
+        Self { single: Vec::new(), long }
     }
 
     pub(super) fn literal(literal: Literal) -> Self {
-        Self(vec![vec![literal]])
+        Self { single: vec![literal], long: Vec::new() }
     }
 
     pub(super) fn is_false(&self) -> bool {
-        self.0.is_empty()
+        self.single.is_empty() && self.long.is_empty()
     }
 
     pub(super) fn is_true(&self) -> bool {
-        self.0.first().is_some_and(Vec::is_empty)
+        self.long.first().is_some_and(Vec::is_empty)
     }
 
-    pub(super) fn clauses(&self) -> impl Iterator<Item = &[Literal]> {
-        self.0.iter().map(Vec::as_slice)
+    /// The literals that are clauses by themselves.
+    pub(super) fn single(&self) -> &[Literal] {
+        &self.single
+    }
+
+    /// All other clauses.
+    pub(super) fn long(&self) -> &[Clause] {
+        &self.long
+    }
+
+    fn clauses(&self) -> impl Iterator<Item = &[Literal]> {
+        let single = self.single.iter().map(std::slice::from_ref);
+        single.chain(self.long.iter().map(Vec::as_slice))
+    }
+
+    /// Literals and clauses, together.
+    fn len(&self) -> usize {
+        self.single.len() + self.long.iter().map(|clause| 1 + clause.len()).sum::<usize>()
     }
 
     /// Whether it holds where `holds` says which atoms do.
     pub(super) fn value(&self, holds: impl Fn(u32) -> bool) -> bool {
         let is_met = |literal: &Literal| holds(literal.atom()) != literal.is_negated();
-        self.0.iter().any(|clause| clause.iter().all(is_met))
+        self.clauses().any(|clause| clause.iter().all(is_met))
     }
 
     /// One of these holds.
@@ -72,66 +96,89 @@ impl Disjunction {
         formulas: impl IntoIterator<Item = &'a Disjunction>,
         bounds: &Bounds<'_>,
     ) -> Result<Self> {
-        let clauses = formulas.into_iter().flat_map(|formula| formula.0.iter().cloned());
-        Self::from_clauses(clauses.collect(), bounds)
+        let (mut single, mut long) = (Vec::new(), Vec::new());
+        for formula in formulas {
+            bounds.budget.spend(1 + formula.len())?;
+            single.extend_from_slice(&formula.single);
+            long.extend_from_slice(&formula.long);
+        }
+        Self::from_clauses(single, long, bounds)
     }
 
     /// Both hold.
     pub(super) fn and(&self, other: &Disjunction, bounds: &Bounds<'_>) -> Result<Self> {
         match () {
-            () if self.is_true() || other.is_false() => return Ok(other.clone()),
-            () if other.is_true() || self.is_false() => return Ok(self.clone()),
+            () if self.is_true() || other.is_false() => {
+                bounds.budget.spend(other.len())?;
+                return Ok(other.clone());
+            }
+            () if other.is_true() || self.is_false() => {
+                bounds.budget.spend(self.len())?;
+                return Ok(self.clone());
+            }
             () => {}
         }
-        let mut clauses = Vec::new();
-        for left in &self.0 {
-            for right in &other.0 {
-                bounds.budget.spend(2 + left.len() + right.len())?;
-                clauses.extend(merged(left, right));
+        let (mut single, mut long) = (Vec::new(), Vec::new());
+        for left in self.clauses() {
+            for right in other.clauses() {
+                bounds.budget.spend(UNITS_PER_CLAUSE + left.len() + right.len())?;
+                match merged(left, right) {
+                    Some(clause) if clause.len() == 1 => single.extend(clause),
+                    Some(clause) => long.push(clause),
+                    None => {}
+                }
             }
         }
-        Self::from_clauses(clauses, bounds)
+        Self::from_clauses(single, long, bounds)
     }
 
     /// It does not hold.
     pub(super) fn not(&self, bounds: &Bounds<'_>) -> Result<Self> {
-        let mut out = Self::constant(true);
-        for clause in &self.0 {
-            let negated = clause.iter().map(|literal| vec![literal.negated()]).collect();
-            out = out.and(&Self(negated), bounds)?;
+        bounds.budget.spend(1 + self.single.len())?;
+        let mut out = match self.single[..] {
+            [] => Self::constant(true),
+            [literal] => Self::literal(literal.negated()),
+            _ => {
+                let negated = self.single.iter().map(|literal| literal.negated());
+                Self { single: Vec::new(), long: vec![negated.collect()] }
+            }
+        };
+        for clause in &self.long {
+            let negated = clause.iter().map(|literal| literal.negated()).collect();
+            out = out.and(&Self { single: negated, long: Vec::new() }, bounds)?;
         }
         Ok(out)
     }
 
     /// Drops clauses that contain others.
-    fn from_clauses(mut clauses: Vec<Clause>, bounds: &Bounds<'_>) -> Result<Self> {
-        bounds.budget.spend(1 + clauses.iter().map(|clause| 1 + clause.len()).sum::<usize>())?;
-        clauses.sort_unstable_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
-        clauses.dedup();
-        if clauses.first().is_some_and(Vec::is_empty) {
+    fn from_clauses(
+        mut single: Vec<Literal>,
+        mut long: Vec<Clause>,
+        bounds: &Bounds<'_>,
+    ) -> Result<Self> {
+        bounds.budget.spend(1 + UNITS_PER_CLAUSE * long.len())?;
+        // Both are lists in order, one behind the other, and such a list sorts in little time.
+        single.sort();
+        single.dedup();
+        // A literal and its negation are neighbours.
+        if single.windows(2).any(|pair| pair[0].atom() == pair[1].atom()) {
             return Ok(Self::constant(true));
         }
-        let mut single: FxHashSet<Literal> = FxHashSet::default();
-        let mut first_long = 0;
-        let mut kept: Vec<Clause> = Vec::with_capacity(clauses.len());
-        for clause in clauses {
-            if let [literal] = clause[..] {
-                single.insert(literal);
-                kept.push(clause);
-                first_long = kept.len();
-                continue;
-            }
-            bounds.budget.spend(clause.len() + kept.len() - first_long)?;
-            let is_implied = clause.iter().any(|literal| single.contains(literal))
-                || kept[first_long..].iter().any(|known| is_within(known, &clause));
+        long.sort_unstable_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)));
+        long.dedup();
+        if long.first().is_some_and(Vec::is_empty) {
+            return Ok(Self::constant(true));
+        }
+        let mut kept: Vec<Clause> = Vec::with_capacity(long.len());
+        for clause in long {
+            bounds.budget.spend(2 * clause.len() + kept.len())?;
+            let is_implied = clause.iter().any(|literal| single.binary_search(literal).is_ok())
+                || kept.iter().any(|known| is_within(known, &clause));
             if !is_implied {
                 kept.push(clause);
             }
         }
-        if single.iter().any(|literal| single.contains(&literal.negated())) {
-            return Ok(Self::constant(true));
-        }
-        Ok(Self(kept))
+        Ok(Self { single, long: kept })
     }
 }
 

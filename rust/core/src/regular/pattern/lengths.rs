@@ -73,7 +73,7 @@ impl Pattern {
     }
 
     /// A pattern of some nodes of a tree.
-    fn of_parts(&self, mut tree: PatternTree, parts: Vec<PatternNodeId>) -> Self {
+    pub(super) fn of_parts(&self, mut tree: PatternTree, parts: Vec<PatternNodeId>) -> Self {
         tree.root = Some(tree.sequence(parts));
         let is_plain = is_plain(&tree);
         Pattern { tree, is_plain, ..self.clone() }

@@ -25,6 +25,7 @@
 //! residual   the third way, for all other patterns, such as those with lookaround: formulas over positions, read
 //!            character by character
 //!  clauses   the formulas: disjunctions of conjunctions
+//! directions where parts look, and patterns cut into pieces of which none looks into another
 //! outside    conditions at the edges of a pattern, which look at the text around a match
 //! to_expr    expressions of a grammar, in which counts stay counts
 //! boundaries `\b` and `\B` written out as sets of characters, for these
@@ -37,6 +38,7 @@ mod boundaries;
 mod classes;
 mod clauses;
 mod delimiters;
+mod directions;
 mod error;
 mod escapes;
 mod flags;
@@ -58,6 +60,7 @@ mod to_dfa;
 mod to_expr;
 mod unicode;
 
+pub(crate) use directions::LARGE_COUNT;
 pub use error::{PatternError, PatternFault};
 pub use lengths::LengthsAside;
 pub use reading::Remark;
@@ -148,8 +151,9 @@ impl Pattern {
 
     /// The greatest count of a quantifier; 1 where there is none.
     pub fn greatest_count(&self) -> u32 {
-        let counts = self.tree.nodes.iter().map(|node| match *node {
-            PatternNode::Repeat { min, max, .. } => max.unwrap_or(min).max(min),
+        let needed = self.tree.needed(self.tree.root());
+        let counts = self.tree.nodes.iter().zip(needed).map(|(node, is_needed)| match *node {
+            PatternNode::Repeat { min, max, .. } if is_needed => max.unwrap_or(min).max(min),
             _ => 1,
         });
         counts.max().unwrap_or(1)

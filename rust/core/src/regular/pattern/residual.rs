@@ -23,12 +23,18 @@ mod explore;
 use super::super::alphabet::ScalarAlphabet;
 use super::super::{Bounds, Dfa};
 use super::clauses::{Disjunction, Literal};
+use super::directions::{Directions, directions};
 use super::program::{END, Program, START, WayCondition};
 use super::syntax::{Assertion, CharSetId, PatternNode, PatternTree};
 use crate::error::Result;
 use crate::grammar::CharSet;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
+
+/// Units of work for a way between two positions: the formulas of both are joined.
+const UNITS_PER_WAY: usize = 8;
+/// Units of work for what the ways from a position lead to, besides the ways: it is looked up, sorted and kept.
+const UNITS_PER_CLOSURE: usize = 24;
 
 /// What an atom says of the rest of the text.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -113,7 +119,9 @@ struct ResidualEngine<'a, 'b> {
     kind: u32,
     present: Vec<Rc<Disjunction>>,
     closures: FxHashMap<(u32, u32), Rc<Disjunction>>,
-    derivatives: FxHashMap<(u32, u32, u32), Rc<Disjunction>>,
+    /// What atoms become, and their negations, by atom, symbol and moment.
+    derivatives: FxHashMap<(u32, u32, Moment), Rc<Disjunction>>,
+    negated_derivatives: FxHashMap<(u32, u32, Moment), Rc<Disjunction>>,
 }
 
 /// The automaton of a pattern.
@@ -193,6 +201,7 @@ impl<'a, 'b> ResidualEngine<'a, 'b> {
             present: Vec::new(),
             closures: FxHashMap::default(),
             derivatives: FxHashMap::default(),
+            negated_derivatives: FxHashMap::default(),
         };
         engine.find_kinds();
         Ok(engine)
@@ -347,7 +356,7 @@ impl<'a, 'b> ResidualEngine<'a, 'b> {
             let formula = reached.get(&here).cloned().unwrap_or_default();
             for place in 0..self.ways_of[here as usize].len() {
                 let (condition, to) = self.ways_of[here as usize][place];
-                self.bounds.budget.spend(2)?;
+                self.bounds.budget.spend(UNITS_PER_WAY)?;
                 let needs = self.condition(condition)?;
                 let more = formula.and(&needs, self.bounds)?;
                 if more.is_false() || reached.get(&to).is_some_and(Disjunction::is_true) {
@@ -371,6 +380,7 @@ impl<'a, 'b> ResidualEngine<'a, 'b> {
         if let Some(known) = self.closures.get(&(position, moment)) {
             return Ok(known.clone());
         }
+        self.bounds.budget.spend(UNITS_PER_CLOSURE)?;
         let reached = self.spread(vec![(position, Disjunction::constant(true))])?;
         let mut reached: Vec<(u32, Disjunction)> = reached.into_iter().collect();
         reached.sort_unstable_by_key(|entry| entry.0);
@@ -404,45 +414,6 @@ fn observed(tree: &PatternTree) -> Vec<CharSetId> {
         {
             out.push(set);
         }
-    }
-    out
-}
-
-/// What the nodes below one look at.
-#[derive(Clone, Copy, Debug, Default)]
-struct Directions {
-    /// There is a lookbehind.
-    has_lookbehind: bool,
-    /// Something depends on what was read before.
-    looks_back: bool,
-}
-
-/// What each node, and those below it, look at.
-fn directions(tree: &PatternTree) -> Vec<Directions> {
-    let mut out: Vec<Directions> = Vec::with_capacity(tree.nodes.len());
-    for node in &tree.nodes {
-        let any = |parts: &[super::syntax::PatternNodeId]| {
-            parts.iter().fold(Directions::default(), |known, part| Directions {
-                has_lookbehind: known.has_lookbehind || out[part.index()].has_lookbehind,
-                looks_back: known.looks_back || out[part.index()].looks_back,
-            })
-        };
-        let looks_back = |looks_back| Directions { looks_back, has_lookbehind: false };
-        let here = match node {
-            PatternNode::Empty | PatternNode::Set(_) => Directions::default(),
-            PatternNode::Sequence(parts) | PatternNode::Choice(parts) => any(parts),
-            PatternNode::Repeat { body, .. } | PatternNode::Look { body, is_ahead: true, .. } => {
-                any(&[*body])
-            }
-            PatternNode::Look { is_ahead: false, .. } => {
-                Directions { has_lookbehind: true, looks_back: true }
-            }
-            PatternNode::Assert(assertion) => looks_back(matches!(
-                assertion,
-                Assertion::Start | Assertion::LineStart(_) | Assertion::Boundary { .. }
-            )),
-        };
-        out.push(here);
     }
     out
 }

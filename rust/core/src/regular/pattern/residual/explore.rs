@@ -1,10 +1,15 @@
 //! Reading characters: what becomes of atoms, formulas and what runs along, state by state.
 
-use super::super::clauses::Disjunction;
+use super::super::clauses::{Disjunction, Literal};
 use super::{Bounds, Dfa, Moment, ResidualAtom, ResidualEngine, ResidualState, Running};
 use crate::error::Result;
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
+
+/// Units of work for what an atom becomes, where that is not known yet.
+const UNITS_PER_DERIVATIVE: usize = 12;
+/// Units of work for what runs along to one more position: it is looked up, joined and sorted.
+const UNITS_PER_RUN: usize = 8;
 
 impl ResidualEngine<'_, '_> {
     /// What an atom becomes when a symbol is read.
@@ -13,7 +18,7 @@ impl ResidualEngine<'_, '_> {
         if let Some(known) = self.derivatives.get(&key) {
             return Ok(known.clone());
         }
-        self.bounds.budget.spend(1)?;
+        self.bounds.budget.spend(UNITS_PER_DERIVATIVE)?;
         let formula = match self.atoms[atom as usize] {
             ResidualAtom::End => Disjunction::constant(false),
             ResidualAtom::LastNewline if self.newline == Some(symbol) => {
@@ -47,24 +52,45 @@ impl ResidualEngine<'_, '_> {
         Ok(formula)
     }
 
+    /// What an atom or its negation becomes when a symbol is read.
+    fn literal_derivative(
+        &mut self,
+        literal: Literal,
+        symbol: u32,
+        moment: Moment,
+    ) -> Result<Rc<Disjunction>> {
+        if !literal.is_negated() {
+            return self.derivative(literal.atom(), symbol, moment);
+        }
+        let key = (literal.atom(), symbol, moment);
+        if let Some(known) = self.negated_derivatives.get(&key) {
+            return Ok(known.clone());
+        }
+        let formula = self.derivative(literal.atom(), symbol, moment)?;
+        let formula = Rc::new(formula.not(self.bounds)?);
+        self.negated_derivatives.insert(key, formula.clone());
+        Ok(formula)
+    }
+
     /// What a formula becomes when a symbol is read.
     fn read(&mut self, formula: &Disjunction, symbol: u32, moment: Moment) -> Result<Disjunction> {
-        let mut parts = Vec::new();
-        for clause in formula.clauses() {
-            let mut part = Disjunction::constant(true);
-            for literal in clause {
-                let next = self.derivative(literal.atom(), symbol, moment)?;
-                part = match literal.is_negated() {
-                    true => part.and(&next.not(self.bounds)?, self.bounds)?,
-                    false => part.and(&next, self.bounds)?,
-                };
+        self.bounds.budget.spend(formula.single().len())?;
+        let mut parts = Vec::with_capacity(formula.single().len() + formula.long().len());
+        for &literal in formula.single() {
+            parts.push(self.literal_derivative(literal, symbol, moment)?);
+        }
+        for clause in formula.long() {
+            let mut part = Rc::new(Disjunction::constant(true));
+            for &literal in clause {
+                let next = self.literal_derivative(literal, symbol, moment)?;
+                part = Rc::new(part.and(&next, self.bounds)?);
                 if part.is_false() {
                     break;
                 }
             }
             parts.push(part);
         }
-        Disjunction::any(&parts, self.bounds)
+        Disjunction::any(parts.iter().map(Rc::as_ref), self.bounds)
     }
 
     /// Makes the moment behind a character of a kind the present; returns it, and what runs along
@@ -96,6 +122,7 @@ impl ResidualEngine<'_, '_> {
             for run in here {
                 let formula = self.read(&run.formula, symbol, moment)?;
                 for &(set, to) in &self.edges_of[run.position as usize] {
+                    self.bounds.budget.spend(UNITS_PER_RUN)?;
                     if self.holds[set as usize][symbol as usize] {
                         from.entry(to).or_default().push(formula.clone());
                     }

@@ -80,3 +80,55 @@ fn a_hundred_thousand_words() {
     // Linear: less than a unit of work for every byte and state, a few times.
     assert!(budget.done() < 100 * MANY as u64 * 4, "{}", budget.done());
 }
+
+/// The work of a pattern's automaton, or of its refusal.
+fn work_of(text: &str, search: bool) -> u64 {
+    let budget = Budget::new(&Limits::default(), &Interrupt::default());
+    let bounds = Bounds { budget: &budget, max_states: 200_000 };
+    let pattern = parse(text, PatternDialect::Python, "").expect("a pattern");
+    let _ = pattern.to_dfa(search, &bounds);
+    budget.done()
+}
+
+#[test]
+fn formulas_are_counted_literal_by_literal() {
+    // Each of 500 states is a formula of 1 to 500 literals, read for each of four kinds of characters.
+    let literals = 500 * 500 / 2;
+    let work = work_of("(?:.*(?<!x)y{1,500}z)*", false);
+    assert!((4 * literals..24 * literals).contains(&work), "{work}");
+    // Here a lookbehind runs along at 1 to 500 positions; a position takes more time than a literal.
+    let work = work_of("(?:.*(?<!.y{1,500}z)a)*", false);
+    assert!(work > 12 * literals, "{work}");
+}
+
+#[test]
+fn counts_beside_lookaround_stay_counts() {
+    for (pattern, flags, pieces) in [
+        ("a.*(?<!x)y{1,9999}z", "", Some(["a.*(?<!x)", "y{1,9999}z", ""])),
+        ("y{1,9999}z(?=a).*", "", Some(["", "y{1,9999}z", "(?=a).*"])),
+        ("a(?<=a)y{99}(?!b).*", "", Some(["a(?<=a)", "y{99}", "(?!b).*"])),
+        ("^a(?<!x)y{99}$", "", Some(["^a(?<!x)", "y{99}", ""])),
+        (r"a\by{99}\bz", "", None),
+        ("a(?=y)y{99}", "", None),
+        ("y{99}(?<=y)a", "", None),
+        ("(?:a(?<!x)y{99})*", "", None),
+        ("^a(?<!x)^y{99}$", "m", Some(["^a(?<!x)^", "y{99}", "$"])),
+        ("a(?<!x)y{9}", "", None),
+    ] {
+        let parsed = parse(pattern, PatternDialect::Ecma, flags).expect(pattern);
+        let budget = budget();
+        let bounds = Bounds { budget: &budget, max_states: 20_000 };
+        let made = parsed.pieces(false, LARGE_COUNT).map(|made| {
+            made.iter().map(|piece| piece.to_dfa(false, &bounds).expect(pattern)).collect()
+        });
+        let expected: Option<Vec<Dfa>> = pieces.map(|pieces| {
+            pieces.iter().map(|text| automaton(text, PatternDialect::Ecma, flags, false)).collect()
+        });
+        assert_eq!(made, expected, "{pattern}");
+    }
+    // A search is bound to the text by its anchors.
+    let parse = |text| parse(text, PatternDialect::Ecma, "").expect(text);
+    assert!(parse("^a(?<!x)y{99}$").pieces(true, LARGE_COUNT).is_some());
+    assert!(parse("^a(?<!x)y{99}").pieces(true, LARGE_COUNT).is_none());
+    assert!(parse("a(?<!x)y{99}$").pieces(true, LARGE_COUNT).is_none());
+}

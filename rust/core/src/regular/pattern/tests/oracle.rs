@@ -260,7 +260,15 @@ proptest! {
             }
             if let Some(written) = written(&pattern, search) {
                 prop_assert!(pattern.is_plain() || has_boundary(&pattern));
-                prop_assert_eq!(written, language);
+                prop_assert_eq!(&written, &language);
+            }
+            if let Some(pieces) = pattern.pieces(search, 0) {
+                let mut joined = Dfa::empty_string();
+                for piece in &pieces {
+                    let piece = piece.to_dfa(false, &within(&budget)).expect("it is small");
+                    joined = joined.concatenation(&piece, &within(&budget)).expect("it is small");
+                }
+                prop_assert_eq!(joined, language, "in pieces, search {}", search);
             }
         }
     }
