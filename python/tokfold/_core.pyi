@@ -59,6 +59,13 @@ def read_lark(
     limits: Limits | None = None,
     interrupt: Interrupt | None = None,
 ) -> Grammar: ...
+def lark_notes(
+    text: str,
+    start: str,
+    dialect: str,
+    limits: Limits | None = None,
+    interrupt: Interrupt | None = None,
+) -> list[tuple[int, int, str, str]]: ...
 def regular_grammar(
     steps: Sequence[tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str],
     limits: Limits | None = None,

@@ -10,11 +10,14 @@ __all__ = ["RuleOrigin", "SchemaNote", "SchemaPlace", "SchemaReason"]
 class SchemaNote(NamedTuple):
     """What there is to say of a keyword that is not a condition, or not as it stands.
 
+    Of Lark text: of a pattern that means something else there.
+
     Attributes:
         level: ``"warning"``: a condition that is not enforced, or a keyword that was probably meant
             otherwise; ``"info"``: an annotation, or a keyword that changes nothing.
-        pointer: where it stands (``"#/properties/age/description"``).
-        keyword: the keyword; empty where it is the schema as a whole.
+        pointer: where it stands (``"#/properties/age/description"``); of Lark text, line and column
+            (``"line 2, column 9"``).
+        keyword: the keyword; empty where it is the schema as a whole; of Lark text, the terminal.
         message: why it is no condition, and what to write; of a pattern, how it is read.
     """
 

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tokfold import _core
+from tokfold._sources.regular import said_of_compiled
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
 from tokfold._written import is_lark
 from tokfold.errors import AmbiguousSourceError
@@ -75,9 +76,8 @@ def kind_of(source: object) -> SourceKind:
         )
     if isinstance(source, re.Pattern):
         raise AmbiguousSourceError(
-            "a compiled pattern does not say whether texts are to match as a whole; call "
-            'Grammar.from_regex(pattern.pattern, dialect="python"), with search=True where a match '
-            "anywhere counts"
+            "a compiled pattern does not say whether texts are to match as a whole; "
+            + said_of_compiled(source)
         )
     if isinstance(source, PathLike):
         raise AmbiguousSourceError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import codecs
 import dataclasses
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -21,7 +22,7 @@ from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._sources.built import Built
 from tokfold._sources.operations import Operation, Plan, bounds
 from tokfold._sources.record import Lookahead
-from tokfold._sources.regular import RegularSource, Step
+from tokfold._sources.regular import RegularSource, Step, said_of_compiled
 from tokfold._sources.schema import SchemaSource
 from tokfold._sources.texts import EbnfSource, LarkSource, TextSource
 from tokfold._written import written_in
@@ -316,6 +317,10 @@ class Grammar(Built, metaclass=Named):
         >>> recognize(word, "iffy").accepted, recognize(word, "if").accepted
         (True, False)
         """
+        if isinstance(pattern, re.Pattern):
+            raise ArgumentTypeError(
+                f"a pattern must be a str, not a compiled pattern; {said_of_compiled(pattern)}"
+            )
         if not isinstance(pattern, str):
             raise wrong_type("a pattern", "a str", pattern)
         if dialect not in ("ecma", "python", "rust"):
@@ -494,11 +499,12 @@ class Grammar(Built, metaclass=Named):
 
     @property
     def notes(self) -> list[SchemaNote]:
-        """What a conversion leaves to say, of a JSON Schema and of grammars made of some.
+        """What a conversion leaves to say, of a JSON Schema, of Lark, and of grammars made of some.
 
         In the order of the document: warnings of what is not enforced or was probably meant
         otherwise, and for information annotations, and how patterns are read that have what
-        ECMA-262 lacks. A schema is converted again to find them.
+        ECMA-262 lacks. Of Lark: warnings of lazy quantifiers that Lark heeds and tokfold reads as
+        greedy ones. The schema or the text is converted again to find them.
 
         Raises:
             LimitExceededError, DeadlineExceededError: as the conversion.
@@ -512,9 +518,9 @@ class Grammar(Built, metaclass=Named):
 
     @lazy
     def _notes(self) -> tuple[SchemaNote, ...]:
-        if self._schema is not None:
+        if isinstance(self._source, (SchemaSource, LarkSource)):
             ends = Interrupt._of(None, self._limits or DEFAULT_LIMITS)
-            return tuple(self._schema.notes(self._limits, ends))
+            return tuple(self._source.notes(self._limits, ends))
         return tuple(dict.fromkeys(note for leaf in self._leaves for note in leaf._notes))
 
     @lazy

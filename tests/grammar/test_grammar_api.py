@@ -11,6 +11,7 @@ import importlib.util
 import json
 import os
 import pickle
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import pytest
 import tokfold
 from support import processes
 from tokfold import (
+    ArgumentTypeError,
     Grammar,
     GrammarSyntaxError,
     InvalidSchemaError,
@@ -35,6 +37,8 @@ from tokfold import (
 
 FOLDER = Path(__file__).parents[2] / "grammars"
 FILES = sorted(FOLDER.rglob("*.ebnf")) + sorted(FOLDER.rglob("*.gbnf"))
+
+IGNORED = ("line 2, column 9", "%ignore")
 
 TEXTS = [
     'root ::= "a"',
@@ -517,6 +521,35 @@ def test_lark():
     assert Grammar.from_ebnf(str(grammar), grammar.root) == grammar
 
 
+@pytest.mark.parametrize("dialect", ["rust", "python"])
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ('start: STRING\nSTRING: /".*?"/', [("line 2, column 9", "STRING")]),
+        ('start: "a" /a+?/\n%ignore /#.*?x/', [("line 1, column 12", "start"), IGNORED]),
+        ('start: t{"b"} t{"c"}\nt{x}: x /.*?x/', [("line 2, column 9", "t")]),
+        ('start: STRING\nSTRING: "\\"" /.*?/ "\\""', [("line 2, column 14", "STRING")]),
+        ("start: %lark { start: A\nA: /a.*?b/ }", [("line 2, column 4", "A")]),
+        ("start: /a??/ <|end|>", [("line 1, column 8", "start")]),
+        ('start: /".{0,99999}?"/', [("line 1, column 8", "start")]),
+        # These end where their first end is.
+        ('start: STRING\nSTRING: /"[^"]*?"/', []),
+        ('start: A\nA: /a*?/ "b"', []),
+        ("start: /a{3}?b??c/", []),
+        ('start: s\ns[lazy]: /".*?"/', []),
+        ("%import common.ESCAPED_STRING\nstart: ESCAPED_STRING", []),
+    ],
+)
+def test_notes_of_lazy_quantifiers_in_lark(text, places, dialect):
+    grammar = Grammar.from_lark(text, dialect=dialect)
+    assert [(note.pointer, note.keyword) for note in grammar.notes] == places
+    for note in grammar.notes:
+        assert note.level == "warning"
+        assert f"in `{note.keyword}` is read as a greedy one" in note.message
+        assert 'as in /"[^"]*"/ for' in note.message
+    assert (grammar | Grammar.choices(["x"])).notes == grammar.notes
+
+
 @NEEDS_XGRAMMAR
 def test_structural_tags():
     tag = {
@@ -673,6 +706,12 @@ def test_patterns_that_are_refused(pattern, error, column):
         Grammar.from_regex(pattern)
     assert (caught.value.line, caught.value.column) == (1, column)
     assert str(caught.value).startswith(f"line 1, column {column}: ")
+
+
+def test_a_compiled_pattern_is_refused_with_what_to_call():
+    advice = r'Grammar.from_regex\(pattern.pattern, dialect="python", flags="m"\), with search=True'
+    with pytest.raises(ArgumentTypeError, match=f"not a compiled pattern; call {advice}"):
+        Grammar.from_regex(re.compile("a", re.MULTILINE))
 
 
 @pytest.mark.parametrize("surrogate", ["\ud800", "a\udfff", "\ud83d\ude00"])

@@ -72,6 +72,18 @@ def test_terminals_that_match_the_empty_string_are_named():
         read_lark("start: T\nT: /a*/\n")
 
 
+@pytest.mark.parametrize("name", [".nowhere", "nowhere"])
+def test_a_file_that_is_imported_and_not_there_is_named(name):
+    with pytest.raises(LarkGrammarError, match=r"no file nowhere\.lark.*import_paths.*open_lark"):
+        read_lark(f"%import {name}.Y\nstart: Y\n")
+
+
+def test_a_file_that_is_imported_and_cannot_be_read_is_named(tmp_path):
+    (tmp_path / "folder.lark").mkdir()
+    with pytest.raises(LarkGrammarError, match=r"no file folder\.lark .*, or it cannot be read"):
+        read_lark("%import .folder.Y\nstart: Y\n", import_paths=[str(tmp_path)])
+
+
 @pytest.mark.parametrize("source", ["start:\n", "start: A\n%declare A\n"])
 def test_grammars_without_a_terminal_to_read_are_named(source):
     with pytest.raises(LarkGrammarError, match="no terminal with a pattern"):

@@ -24,7 +24,7 @@ PAGES = {
     "from-llguidance": 1,
     "from-outlines": 1,
     "json-schema": 17,
-    "lark": 9,
+    "lark": 11,
     "masked": 6,
     "names": 1,
     "operations": 2,

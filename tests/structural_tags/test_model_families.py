@@ -558,6 +558,15 @@ def test_what_is_refused(arguments, path, said):
     assert caught.value.path == path
 
 
+def test_a_function_of_python_is_refused_with_what_to_write():
+    with pytest.raises(StructuralTagError) as caught:
+        for_model("qwen_3", [len])
+    said = str(caught.value)
+    assert "this is an object, and not the function len; write {" in said
+    assert said.count("{") == said.count("}")
+    assert said.endswith("as Model.model_json_schema() gives it}}")
+
+
 # --------------------------------------------------------------------------------- examples
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tokfold import _core
@@ -9,10 +10,21 @@ from tokfold._sources.characters import check_characters
 from tokfold._sources.record import Converted, Source
 from tokfold.limits import Limits
 
-__all__ = ["RegularSource", "Step"]
+__all__ = ["RegularSource", "Step", "said_of_compiled"]
 
 Step = tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str
 """A step of a regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
+
+
+def said_of_compiled(pattern: re.Pattern[str] | re.Pattern[bytes]) -> str:
+    """What to call for a pattern of :mod:`re`, with the flags that it was compiled with."""
+    letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
+    flags = "".join(letter for letter, flag in letters.items() if pattern.flags & flag)
+    given = f', flags="{flags}"' if flags else ""
+    return (
+        f'call Grammar.from_regex(pattern.pattern, dialect="python"{given}), with search=True '
+        "where a match anywhere counts"
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tokfold import _core
+from tokfold._schema_records import SchemaNote
 from tokfold._sources.characters import check_characters, lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Operand, Source
 from tokfold._sources.schema_errors import in_lark
@@ -137,6 +138,14 @@ class LarkSource(TextSource):
             # As with grammar text.
             read({name: [0] for name in _names_in(self.text, self.named)})
             return Converted(unread=_needs_vocabulary(error, "from_lark"))
+
+    def notes(self, limits: Limits | None, ends: _core.Interrupt | None) -> list[SchemaNote]:
+        """What there is to say of its terminals; the text is read again."""
+        found = _core.lark_notes(self.text, self.start, self.dialect, limits, ends)
+        return [
+            SchemaNote("warning", f"line {line}, column {column}", name, message)
+            for line, column, name, message in found
+        ]
 
     def over(self, vocabulary: Vocabulary) -> LarkSource:
         tokens = ids_of_texts(_names_in(self.text, self.named), vocabulary)

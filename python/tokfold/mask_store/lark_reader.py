@@ -94,8 +94,8 @@ def read_lark(
         source: what to call the grammar in messages.
 
     Raises:
-        LarkGrammarError: Lark refuses the grammar (its message is kept), or the post-lexer has not
-            the attributes of an indenter.
+        LarkGrammarError: Lark refuses the grammar (its message is kept), a file that it imports
+            cannot be read, or the post-lexer has not the attributes of an indenter.
         MissingExtraError: the package ``lark`` is not installed.
     """
     lark = require("lark", "lark", "a mask store of a Lark grammar")
@@ -122,6 +122,12 @@ def read_lark(
     except (lark.exceptions.LarkError, AssertionError, RecursionError) as error:
         reason = str(error) or type(error).__name__
         raise LarkGrammarError(f"Lark cannot compile {source}: {reason}") from error
+    except OSError as error:
+        raise LarkGrammarError(
+            f"Lark cannot compile {source}: there is no file {error.filename} to import from, or "
+            "it cannot be read; pass its folder in import_paths, or read a grammar that is a file "
+            "with open_lark(path)"
+        ) from error
     return _converted(made, starts, lexer, indentation, g_regex_flags, source)
 
 

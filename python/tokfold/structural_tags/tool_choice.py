@@ -265,7 +265,7 @@ def _object(value: object, path: str) -> Object:
             "",
             f"this is an object, and not the {'class' if isinstance(value, type) else 'function'} "
             f'{name}; write {{"type": "function", "function": {{"name": {name!r}, "parameters": a '
-            "JSON Schema, as Model.model_json_schema() gives it}}}}",
+            "JSON Schema, as Model.model_json_schema() gives it}}",
         )
     if callable(dump):
         value = dump()

@@ -66,11 +66,7 @@ pub(crate) fn read_lark(
     limits: Option<&Bound<'_, PyAny>>,
     interrupt: Option<&Interrupt>,
 ) -> PyResult<Grammar> {
-    let dialect = match dialect {
-        "rust" => PatternDialect::Rust,
-        "python" => PatternDialect::Python,
-        _ => return Err(misuse(format!("no dialect is named {dialect:?}"))),
-    };
+    let dialect = dialect_of(dialect)?;
     let schema_options = options(schema_options)?;
     let limits = self::limits(limits)?;
     let mut texts: HashMap<String, NamedGrammar> = HashMap::new();
@@ -99,4 +95,35 @@ pub(crate) fn read_lark(
         lark::read(text, &options, &mut outside, &bounds)
     })?;
     Ok(Grammar::of(inner))
+}
+
+/// What there is to say of Lark text that can be read: lines, columns, names and messages.
+#[pyfunction]
+#[pyo3(signature = (text, start, dialect, limits=None, interrupt=None))]
+pub(crate) fn lark_notes(
+    py: Python<'_>,
+    text: &str,
+    start: String,
+    dialect: &str,
+    limits: Option<&Bound<'_, PyAny>>,
+    interrupt: Option<&Interrupt>,
+) -> PyResult<Vec<(u32, u32, String, String)>> {
+    let limits = self::limits(limits)?;
+    let options = LarkOptions { start, dialect: dialect_of(dialect)?, limits };
+    let notes = Call::with(py, interrupt, None).run(py, |interrupt| {
+        let budget = Budget::new(&options.limits, interrupt);
+        let max_states = options.limits.max_automaton_states;
+        lark::notes(text, &options, &Bounds { budget: &budget, max_states })
+    })?;
+    let said =
+        |note: lark::LarkNote| (note.position.line, note.position.column, note.name, note.message);
+    Ok(notes.into_iter().map(said).collect())
+}
+
+fn dialect_of(name: &str) -> PyResult<PatternDialect> {
+    match name {
+        "rust" => Ok(PatternDialect::Rust),
+        "python" => Ok(PatternDialect::Python),
+        _ => Err(misuse(format!("no dialect is named {name:?}"))),
+    }
 }

@@ -53,7 +53,7 @@ mod _core {
     #[pymodule_export]
     use super::json_text::json_text;
     #[pymodule_export]
-    use super::lark::read_lark;
+    use super::lark::{lark_notes, read_lark};
     #[pymodule_export]
     use super::mask::{Unfolder, apply_bitmask};
     #[pymodule_export]

@@ -81,9 +81,7 @@ pub(super) fn compile(
         return Err(limit("max_rules", options.limits.max_rules, message));
     }
     let Some(&start) = index.get(&*options.start) else {
-        let message =
-            format!("there is no rule `{}` to start with; define it", shown(&options.start));
-        return Err(syntax(document.position, message));
+        return Err(names::without_start(document, &options.start));
     };
     let terminals = LarkTerminals::new(document, &index, options.dialect, bounds)?;
     let mut compiler = Compiler {

@@ -6,7 +6,7 @@
 //! - `grammars`: texts that name others; `names`: which name says what; `settings`: options; `common`: Lark's library
 //! - `compile`: from documents to a grammar, `%ignore` included; `leaves`, `terminals`, `tokens`: its parts
 //! - `lazy`: rules that end as soon as they can; `dispatch`: free text with tools
-//! - `messages`: the words of errors
+//! - `messages`: the words of errors; `notes`: what there is to say of a text that is read
 //!
 //! The language is Lark's as XGrammar and llguidance read it, with what either adds: `{n,m}`, `%json`,
 //! `%regex`, `%lark`, `@name`, `<tokens>`, `&`, `~`, options in brackets, `%llguidance`.
@@ -52,6 +52,7 @@
 //!  lazy      lazy, suffix, stop      dispatch   free text with tools
 //!  settings  options of texts and rules
 //! grammars   texts that name others
+//! notes      lazy quantifiers, which decide nothing here
 //! ```
 //!
 //! Nothing recurses on the depth of the input, no input panics, and work is counted: it grows with the
@@ -67,6 +68,7 @@ mod lazy;
 mod leaves;
 mod messages;
 mod names;
+mod notes;
 mod parser;
 mod scanner;
 mod settings;
@@ -75,6 +77,8 @@ mod terminals;
 mod tests;
 mod tokens;
 mod tree;
+
+pub use notes::{LarkNote, notes};
 
 pub use crate::regular::substrings::{characters, substrings, words};
 

@@ -6,7 +6,7 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::error::{Position, Result};
+use crate::error::{Error, Position, Result};
 use crate::regular::Bounds;
 
 use super::LarkOptions;
@@ -45,6 +45,21 @@ pub(super) fn resolve(
     }
     expand(document, &mut index, options, bounds)?;
     Ok(index)
+}
+
+/// The error of a document without the rule to start with.
+pub(super) fn without_start(document: &LarkDocument, start: &str) -> Error {
+    let mut message = format!("there is no rule `{}` to start with; define it", shown(start));
+    let first = document.definitions.iter().find(|definition| !definition.is_terminal());
+    match first {
+        Some(first) => {
+            let name = shown(&first.name);
+            message += &format!(", or name another rule: start=\"{name}\" takes the first");
+        }
+        None if document.definitions.is_empty() => {}
+        None => message += ", or name another rule: start=\"...\"",
+    }
+    syntax(document.position, message)
 }
 
 fn define(document: &mut LarkDocument, index: &mut Index, definition: Definition) -> Result<()> {

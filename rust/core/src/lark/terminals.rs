@@ -99,6 +99,10 @@ impl<'d> LarkTerminals<'d> {
         Ok(())
     }
 
+    pub(super) fn document(&self) -> &'d LarkDocument {
+        self.document
+    }
+
     /// The terminals that a part names.
     fn named(&self, root: LarkNodeId) -> Vec<usize> {
         let names =

@@ -188,6 +188,21 @@ impl Dfa {
         self.0.rows.finals[state as usize]
     }
 
+    /// Whether no text of the language begins with another one.
+    ///
+    /// # Errors
+    /// What ends the work.
+    pub fn is_prefix_free(&self, bounds: &Bounds<'_>) -> Result<bool> {
+        for state in (0..self.len()).filter(|&state| self.is_final(state)) {
+            let row = self.row(state);
+            bounds.budget.spend(1 + row.len())?;
+            if self.default(state) != DEAD || row.iter().any(|edge| edge.1 != DEAD) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
     /// The edges of a state: for each state that follows the characters that lead there. The sets
     /// are disjoint and hold no surrogates; the states come in order.
     pub fn edges(&self, state: u32) -> impl Iterator<Item = (CharSet, u32)> + use<> {

@@ -21,8 +21,11 @@ fn wrong(text: &str, line: u32, column: u32, words: &str) {
 
 #[test]
 fn names() {
-    wrong("", 1, 1, "there is no rule `start`");
-    wrong("x: \"a\"", 1, 1, "there is no rule `start`");
+    wrong("", 1, 1, "there is no rule `start` to start with; define it");
+    let first = "there is no rule `start` to start with; define it, or name another rule: start=\"x\" takes the first";
+    wrong("A: \"a\"\nt{y}: y\nx: A t{\"b\"}\nz: A", 1, 1, first);
+    let other = "define it, or name another rule: start=\"...\"";
+    wrong("A: \"a\"", 1, 1, other);
     wrong("start: \"a\" x", 1, 12, "`x` is not defined");
     wrong("start: \"a\"\nX: \"b\" Y", 2, 8, "`Y` is not defined");
     wrong("start: \"a\"\nx: \"b\"\nstart: \"c\"", 3, 1, "`start` is defined at line 1 already");
@@ -132,7 +135,8 @@ fn what_has_no_meaning_here_is_named() {
     refused("start: A\nA: <[1]>", (2, 4), "<[1]>", "a terminal is a regular language");
     refused("start: A\nA: @g", (2, 4), "@g", "a terminal is a regular language");
     refused("start: \"a\" & %lark { start: \"a\" }", (1, 14), "%lark", "`&` is a regular language");
-    refused("start: /a(?=b)/", (1, 10), "`(`", "look-around");
+    let message = "the dialect \"rust\" has no lookaround; take dialect=\"python\"";
+    refused("start: /a(?=b)/", (1, 10), "lookaround `(?=`", message);
     refused(
         "start: x\nx[capture, suffix=/a|b/]: /c*/",
         (2, 1),

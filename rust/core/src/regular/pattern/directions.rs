@@ -1,8 +1,8 @@
 //! Where the parts of a pattern look, and patterns cut into pieces of which none looks into another.
 //!
-//! The lookbehind of `.*(?<!x)y{1,9999}z` looks at what `.*` reads, and nothing else looks anywhere. So the texts of the
-//! pattern are those of `.*(?<!x)` with those of `y{1,9999}z` behind. The first piece takes formulas, the
-//! second keeps its count as a count; formulas over the whole pattern grow with the square of the count.
+//! The lookbehind of `.*(?<!x)y{1,9999}z` looks at what `.*` reads, and nothing else looks anywhere. So the texts of
+//! the pattern are those of `.*(?<!x)` with those of `y{1,9999}z` behind. The first piece takes formulas, the second
+//! keeps its count as a count; formulas over the whole pattern grow with the square of the count.
 
 use super::Pattern;
 use super::syntax::{Assertion, PatternNode, PatternNodeId, PatternTree};
@@ -58,12 +58,12 @@ pub(super) fn directions(tree: &PatternTree) -> Vec<Directions> {
 }
 
 impl Pattern {
-    /// Patterns whose texts, one behind the other, are the texts of this one, where that keeps a count above `count` out
-    /// of the pieces with lookaround; else `None`.
+    /// Patterns whose texts, one behind the other, are the texts of this one, where that keeps a count above `count`
+    /// out of the pieces with lookaround; else `None`.
     ///
     /// The first piece ends behind the last part that looks back, the last begins with the first part that looks
-    /// ahead, and what stands between looks nowhere. A pattern that is searched for (`search`) must be bound to the text
-    /// by `^` and `$`.
+    /// ahead, and what stands between looks nowhere. A pattern that is searched for (`search`) must be bound to the
+    /// text by `^` and `$`.
     pub(crate) fn pieces(&self, search: bool, count: u32) -> Option<Vec<Pattern>> {
         if self.is_plain || self.greatest_count() <= count {
             return None;

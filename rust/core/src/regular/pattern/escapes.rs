@@ -319,6 +319,11 @@ impl PatternParser<'_> {
             'x' => 2,
             'u' => 4,
             'U' => 8,
+            'p' | 'P' => {
+                let message = "Python's re has no properties; take dialect=\"rust\", or dialect=\"ecma\" where the \
+                               pattern is not in Lark, or list the characters";
+                return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
+            }
             _ if here.is_ascii_alphabetic() => {
                 let message = format!("there is no such escape; write `{here}` for the letter");
                 return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));

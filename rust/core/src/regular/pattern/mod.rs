@@ -93,6 +93,7 @@ pub struct Pattern {
     tree: PatternTree,
     is_annex_b: bool,
     is_plain: bool,
+    has_lazy: bool,
     remarks: Vec<Remark>,
 }
 
@@ -120,22 +121,23 @@ pub struct Pattern {
 /// means what no automaton says (a backreference) or what this reader does not know.
 pub fn parse(text: &str, dialect: PatternDialect, flags: &str) -> Result<Pattern, PatternError> {
     let flags = flags::Flags::read(flags, dialect)?;
-    let ParsedPattern { tree, is_annex_b, remarks } = match dialect {
-        PatternDialect::Rust => ParsedPattern {
-            tree: rust::parse(text, flags)?,
-            is_annex_b: false,
-            remarks: Vec::new(),
-        },
+    let ParsedPattern { tree, is_annex_b, remarks, has_lazy } = match dialect {
+        PatternDialect::Rust => rust::parse(text, flags)?,
         PatternDialect::Ecma | PatternDialect::Python => parser::parse(text, dialect, flags)?,
     };
     let is_plain = is_plain(&tree);
-    Ok(Pattern { tree, is_annex_b, is_plain, remarks })
+    Ok(Pattern { tree, is_annex_b, is_plain, has_lazy, remarks })
 }
 
 impl Pattern {
     /// Whether the text is no pattern with the flag `u`, so that Annex B says what it means.
     pub fn is_annex_b(&self) -> bool {
         self.is_annex_b
+    }
+
+    /// Whether a quantifier is lazy, which changes no text that matches as a whole.
+    pub fn has_lazy_quantifier(&self) -> bool {
+        self.has_lazy
     }
 
     /// How constructs were read that ECMA-262 lacks, each once, in the order of the text.

@@ -73,6 +73,8 @@ pub(super) struct PatternParser<'a> {
     pub(super) remarks: Vec<Remark>,
     /// The first class that other dialects may read as another one.
     pub(super) doubt: Option<Doubt>,
+    /// Whether a quantifier is lazy that leaves a choice.
+    pub(super) has_lazy: bool,
 }
 
 /// A text that was read.
@@ -81,6 +83,8 @@ pub(super) struct ParsedPattern {
     /// Whether Annex B was needed.
     pub(super) is_annex_b: bool,
     pub(super) remarks: Vec<Remark>,
+    /// Whether a quantifier is lazy that leaves a choice.
+    pub(super) has_lazy: bool,
 }
 
 /// Reads a text.
@@ -158,6 +162,7 @@ impl<'a> PatternParser<'a> {
             properties: FxHashMap::default(),
             remarks: Vec::new(),
             doubt: None,
+            has_lazy: false,
         }
     }
 
@@ -206,7 +211,8 @@ impl<'a> PatternParser<'a> {
                 alternatives.push(self.tree.sequence(items));
                 self.tree.root = Some(self.tree.choice(alternatives));
                 let is_annex_b = self.reading == PatternReading::AnnexB;
-                Ok(ParsedPattern { tree: self.tree, is_annex_b, remarks: self.remarks })
+                let Self { tree, remarks, has_lazy, .. } = self;
+                Ok(ParsedPattern { tree, is_annex_b, remarks, has_lazy })
             }
             frame => {
                 let opened = frame.map_or(0, |frame| frame.opened);

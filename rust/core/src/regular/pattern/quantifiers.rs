@@ -64,6 +64,7 @@ impl PatternParser<'_> {
         }
         if self.peek(0) == Some('?') {
             self.at += 1;
+            self.has_lazy |= Some(min) != max;
         } else if self.peek(0) == Some('+')
             && (self.reading == PatternReading::Python || self.reads_foreign())
         {

@@ -5,6 +5,7 @@
 
 use super::error::{PatternError, PatternFault};
 use super::flags::Flags;
+use super::parser::ParsedPattern;
 use super::syntax::{Assertion, PatternNodeId, PatternTree};
 use super::unicode;
 use crate::grammar::CharSet;
@@ -18,7 +19,7 @@ enum HirStep<'a> {
     Build(&'a Hir),
 }
 
-pub(super) fn parse(text: &str, flags: Flags) -> Result<PatternTree, PatternError> {
+pub(super) fn parse(text: &str, flags: Flags) -> Result<ParsedPattern, PatternError> {
     let hir = ParserBuilder::new()
         .case_insensitive(flags.ignores_case)
         .multi_line(flags.is_multiline)
@@ -28,6 +29,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<PatternTree, PatternErro
         .parse(text)
         .map_err(|error| refusal(text, &error))?;
     let mut tree = PatternTree::default();
+    let mut has_lazy = false;
     let mut done: Vec<PatternNodeId> = Vec::new();
     let mut steps = vec![HirStep::Read(&hir)];
     while let Some(step) = steps.pop() {
@@ -39,6 +41,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<PatternTree, PatternErro
                     continue;
                 }
                 HirKind::Repetition(repetition) => {
+                    has_lazy |= !repetition.greedy && Some(repetition.min) != repetition.max;
                     steps.push(HirStep::Build(hir));
                     steps.push(HirStep::Read(&repetition.sub));
                     continue;
@@ -76,7 +79,7 @@ pub(super) fn parse(text: &str, flags: Flags) -> Result<PatternTree, PatternErro
         done.push(node);
     }
     tree.root = done.pop();
-    Ok(tree)
+    Ok(ParsedPattern { tree, is_annex_b: false, remarks: Vec::new(), has_lazy })
 }
 
 fn leaf(tree: &mut PatternTree, set: CharSet) -> PatternNodeId {
@@ -140,11 +143,12 @@ fn place(tree: &mut PatternTree, look: Look) -> Result<PatternNodeId, PatternErr
 /// What the parser says no for.
 fn refusal(text: &str, error: &Error) -> PatternError {
     let (message, offset, kind) = match error {
+        Error::Parse(error) if *error.kind() == ErrorKind::UnsupportedLookAround => {
+            return without_lookaround(text, error.span().start.offset);
+        }
         Error::Parse(error) => {
             let kind = match error.kind() {
-                ErrorKind::UnsupportedBackreference | ErrorKind::UnsupportedLookAround => {
-                    PatternFault::Unsupported
-                }
+                ErrorKind::UnsupportedBackreference => PatternFault::Unsupported,
                 _ => PatternFault::Syntax,
             };
             (error.kind().to_string(), error.span().start.offset, kind)
@@ -157,4 +161,16 @@ fn refusal(text: &str, error: &Error) -> PatternError {
     let at = text.char_indices().take_while(|&(place, _)| place < offset).count();
     let construct = text.chars().nth(at).map_or("the end".to_owned(), |here| format!("`{here}`"));
     PatternError::new(kind, &construct, message, at)
+}
+
+/// The refusal of a lookaround, which begins at a byte of the text.
+fn without_lookaround(text: &str, offset: usize) -> PatternError {
+    let before = text.get(..offset).unwrap_or_default();
+    let rest = text.get(offset..).unwrap_or_default();
+    let signs = ["(?<=", "(?<!", "(?=", "(?!"];
+    let sign = signs.into_iter().find(|sign| rest.starts_with(sign)).unwrap_or("(?=");
+    let message = "the dialect \"rust\" has no lookaround; take dialect=\"python\", or dialect=\"ecma\" where the \
+                   pattern is not in Lark";
+    let at = before.chars().count();
+    PatternError::unsupported(&format!("lookaround `{sign}`"), message, at)
 }

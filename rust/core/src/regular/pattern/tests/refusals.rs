@@ -174,8 +174,27 @@ fn other_dialects_and_flags() {
             "é(?=a)",
             PatternDialect::Rust,
             "",
-            "Unsupported, column 2: `(`: look-around, including look-ahead \
-                                       and look-behind, is not supported",
+            "Unsupported, column 2: lookaround `(?=`: the dialect \"rust\" has no lookaround; take \
+             dialect=\"python\", or dialect=\"ecma\" where the pattern is not in Lark",
+        ),
+        (
+            "a(?<!b)",
+            PatternDialect::Rust,
+            "",
+            "Unsupported, column 2: lookaround `(?<!`: the dialect \"rust\" has no lookaround; take \
+             dialect=\"python\", or dialect=\"ecma\" where the pattern is not in Lark",
+        ),
+        (
+            r"a\p{L}",
+            PatternDialect::Python,
+            "",
+            r#"Syntax, column 2: `\p`: Python's re has no properties; take dialect="rust", or dialect="ecma" where the pattern is not in Lark, or list the characters"#,
+        ),
+        (
+            r"[\PL]",
+            PatternDialect::Python,
+            "",
+            r#"Syntax, column 2: `\P`: Python's re has no properties; take dialect="rust", or dialect="ecma" where the pattern is not in Lark, or list the characters"#,
         ),
         ("é(a", PatternDialect::Rust, "", "Syntax, column 2: `(`: unclosed group"),
     ] {
