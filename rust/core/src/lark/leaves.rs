@@ -158,7 +158,8 @@ pub(super) fn pattern(
             'i' | 'm' | 's' if !known.contains(flag) => known.push(flag),
             'i' | 'm' | 's' | 'u' => {}
             'x' if dialect == PatternDialect::Rust => prefix = "(?x)",
-            'x' | 'l' => {
+            'x' => known.push(flag),
+            'l' => {
                 let message =
                     "this flag of a pattern has no meaning here; write the pattern without it";
                 return Err(unsupported(format!("the flag `{flag}`"), position, message));

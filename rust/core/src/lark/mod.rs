@@ -31,7 +31,7 @@
 //!
 //! # What is refused
 //!
-//! By name: rules with a parameter of 64 bits (`::`, `%if`), `%declare`, imports of other libraries than
+//! By name: rules with a parameter of 64 bits (`::`, `%if`), the use of what `%declare` names, imports of other libraries than
 //! `common`, `stop=""`, `allow_invalid_utf8`, tokens by name without a vocabulary, what is not regular
 //! in terminals and lazy rules. `stop_capture` becomes an option of its rule, which the engines refuse.
 //! `max_tokens` and `max_chars` become options of rules too, which `grammar/bounded` gives their meaning.

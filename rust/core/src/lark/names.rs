@@ -4,7 +4,7 @@
 //! define. Templates become rules, one for each list of arguments; a text that makes ever longer ones
 //! reaches a limit.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Position, Result};
 use crate::regular::Bounds;
@@ -44,7 +44,31 @@ pub(super) fn resolve(
         apply(document, &mut index, change, definition)?;
     }
     expand(document, &mut index, options, bounds)?;
+    check_declared(document, &index, bounds)?;
     Ok(index)
+}
+
+/// Refuses the use of a terminal that is declared and not defined.
+fn check_declared(document: &LarkDocument, index: &Index, bounds: &Bounds<'_>) -> Result<()> {
+    if document.declared.is_empty() {
+        return Ok(());
+    }
+    bounds.budget.spend(document.nodes.len() + document.declared.len())?;
+    let used = document.nodes.iter().filter_map(|node| match &node.kind {
+        LarkNodeKind::Name(name) => Some(&**name),
+        _ => None,
+    });
+    let used: FxHashSet<&str> = used.collect();
+    for (name, position) in &document.declared {
+        if used.contains(&**name) && !index.contains_key(name) {
+            let message = format!(
+                "the terminal `{}` that other code finds has no text; define it here",
+                shown(name)
+            );
+            return Err(unsupported("%declare", *position, message));
+        }
+    }
+    Ok(())
 }
 
 /// The error of a document without the rule to start with.

@@ -121,6 +121,15 @@ impl<'t> LarkScanner<'t> {
                 rest if rest.starts_with('#') || rest.starts_with("//") => {
                     self.take_while(|c| !matches!(c, '\n' | '\r'));
                 }
+                // A backslash at the end of a line: the next one goes on with it.
+                rest if rest.starts_with('\\') => {
+                    let behind = rest[1..].trim_start_matches([' ', '\t']);
+                    let blanks = rest.len() - behind.len();
+                    match ["\r\n", "\n"].into_iter().find(|end| behind.starts_with(end)) {
+                        Some(end) => drop(self.take(blanks + end.len())),
+                        None => return ended,
+                    }
+                }
                 _ => return ended,
             }
         }

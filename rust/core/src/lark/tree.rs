@@ -173,6 +173,8 @@ pub(super) struct LarkDocument {
     pub(super) changes: Vec<(Change, Definition)>,
     pub(super) imports: Vec<Import>,
     pub(super) ignores: Vec<LarkNodeId>,
+    /// Terminals that other code finds, and where `%declare` names them.
+    pub(super) declared: Vec<(Box<str>, Position)>,
     /// Options as JSON texts.
     pub(super) options: Vec<(Box<str>, Position)>,
     /// Where it begins.

@@ -57,11 +57,11 @@ impl<'t> LarkParser<'t> {
                 self.document().options.push((json.into(), place));
                 self.end_of_item()
             }
-            "declare" => Err(unsupported(
-                "%declare",
-                position,
-                "a terminal that other code finds has no text; define it here",
-            )),
+            "declare" => {
+                self.next()?;
+                self.declaration(position)?;
+                self.end_of_item()
+            }
             "json" | "regex" | "lark" => {
                 let message =
                     format!("`%{text}` stands on the right of a rule: `name: %{text} ...`");
@@ -69,6 +69,19 @@ impl<'t> LarkParser<'t> {
             }
             _ => Err(unknown_directive(text, position)),
         }
+    }
+
+    /// The names behind `%declare`, which stands at a place.
+    fn declaration(&mut self, position: Position) -> Result<()> {
+        if self.token.kind != LarkTokenKind::Name {
+            return Err(self.expected("the name of a terminal"));
+        }
+        while self.token.kind == LarkTokenKind::Name {
+            let name = self.token.text.into();
+            self.document().declared.push((name, position));
+            self.next()?;
+        }
+        Ok(())
     }
 
     fn end_of_item(&mut self) -> Result<()> {

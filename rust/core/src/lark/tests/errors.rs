@@ -117,7 +117,10 @@ fn attributes() {
 fn what_has_no_meaning_here_is_named() {
     refused("start: x::0\nx::_: \"a\"", (1, 9), "parametric rules (`::`)", "64 bits");
     refused("start: \"a\" %if x", (1, 12), "%if", "write the cases as rules");
-    refused("%declare X\nstart: X", (1, 1), "%declare", "define it here");
+    refused("%declare X\nstart: X", (1, 1), "%declare", "the terminal `X`");
+    refused("%declare Z X\nstart: X", (1, 1), "%declare", "define it here");
+    wrong("%declare\nstart: \"a\"", 1, 9, "expected the name of a terminal");
+    wrong("%declare X = 3\nstart: \"a\"", 1, 12, "expected the end of the line");
     refused("%import python.NAME\nstart: NAME", (1, 9), "%import", "only the library `common`");
     refused("%import .x\nstart: \"a\"", (1, 1), "%import", "files are not read here");
     wrong("%import common.FOO\nstart: FOO", 1, 9, "has no `FOO`; it has CNAME");

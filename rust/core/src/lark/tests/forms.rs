@@ -30,7 +30,21 @@ fn lines_end_where_nothing_goes_on() {
         "abcd",
     );
     same("start:\n | \"a\"\r\n | \"b\"\r\nx: \"c\"\r\n", "root ::= \"\" | [ab]", "abc");
+    same("start: \"a\" \\\n  \"b\" \\ \r\n\n | \"c\"", "root ::= \"ab\" | \"c\"", "abc");
+    same("%declare X \\\n y\nstart: \"a\"", "root ::= \"a\"", "ab");
     same("\u{feff}start: \"a\"\"b\"i?\"c\"", "root ::= \"a\" [bB]? \"c\"", "abBc");
+}
+
+#[test]
+fn patterns_over_several_lines() {
+    let text = "start: /a b # c\n [c ] +/x";
+    same(text, "root ::= \"ab\" [c]+", "abc ");
+    for (dialect, has_blank) in [(PatternDialect::Rust, false), (PatternDialect::Python, true)] {
+        let options = LarkOptions { dialect, ..LarkOptions::default() };
+        let grammar = within(text, &options, 100_000).expect("both dialects have the flag");
+        let texts = ["abc", "ab c", "a bc", "ab"].map(String::from);
+        assert_eq!(accepts(&grammar, &texts), [true, has_blank, false, false], "{dialect:?}");
+    }
 }
 
 #[test]

@@ -16,7 +16,7 @@ pub(super) struct Flags {
     pub(super) is_unicode: bool,
     /// Python's `a`: `\d \w \s \b` are those of ASCII.
     pub(super) is_ascii: bool,
-    /// `x`, which other dialects have: white space and comments are left out.
+    /// `x`, of Python and other dialects: white space and comments are left out.
     pub(super) is_extended: bool,
 }
 
@@ -29,7 +29,9 @@ impl Flags {
                                which reads the pattern as with u";
                 return Err(PatternError::unsupported("the flag v", message, 0));
             }
-            if !flags.set(letter, true) {
+            if letter == 'x' && dialect == PatternDialect::Python {
+                flags.is_extended = true;
+            } else if !flags.set(letter, true) {
                 let message = format!("there is no flag {letter:?}; i, m, s and u are known");
                 return Err(PatternError::syntax("flags", message, 0));
             }

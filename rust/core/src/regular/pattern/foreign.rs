@@ -104,14 +104,34 @@ impl PatternParser<'_> {
         loop {
             let at = self.at;
             if self.flags.is_extended {
-                self.skip_white_space()?;
+                match self.reading {
+                    PatternReading::Python => self.skip_white_space_of_python(),
+                    _ => self.skip_white_space()?,
+                }
             }
-            if self.reads_foreign() && self.takes("(?#") {
-                self.remark("(?#");
+            let is_python = self.reading == PatternReading::Python;
+            if (is_python || self.reads_foreign()) && self.takes("(?#") {
+                if !is_python {
+                    self.remark("(?#");
+                }
                 self.comment(at)?;
             }
             if self.at == at {
                 return Ok(());
+            }
+        }
+    }
+
+    fn skip_white_space_of_python(&mut self) {
+        while let Some(here) = self.peek(0) {
+            match here {
+                ' ' | '\t' | '\n' | '\r' | '\u{B}' | '\u{C}' => self.at += 1,
+                '#' => {
+                    let rest = &self.text[self.at..];
+                    let end = rest.iter().position(|&here| here == '\n');
+                    self.at += end.unwrap_or(rest.len());
+                }
+                _ => break,
             }
         }
     }
@@ -191,7 +211,8 @@ impl PatternParser<'_> {
 
     /// Refuses a bracket that stands alone, where a class before it may be meant to reach up to it.
     pub(super) fn check_lone_bracket(&self, here: char, at: usize) -> Result<(), PatternError> {
-        if here == '{' && self.flags.is_extended {
+        let is_python = self.reading == PatternReading::Python;
+        if here == '{' && self.flags.is_extended && !is_python {
             let message = "under the flag x the dialects differ about a brace that stands alone; \
                            write `\\{`";
             return Err(PatternError::unsupported("the flag x", message, at));
@@ -219,7 +240,8 @@ impl PatternParser<'_> {
 
     /// Refuses braces that are a quantifier in some dialects and characters in others.
     pub(super) fn check_loose_braces(&self) -> Result<(), PatternError> {
-        if !(self.doubts() || self.flags.is_extended) {
+        let is_python = self.reading == PatternReading::Python;
+        if !(self.doubts() || self.flags.is_extended) || is_python {
             return Ok(());
         }
         let is_within = |c: &&char| c.is_ascii_digit() || matches!(c, ',' | ' ');

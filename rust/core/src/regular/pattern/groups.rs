@@ -146,7 +146,7 @@ impl PatternParser<'_> {
         Ok(())
     }
 
-    /// `(?aimsu)` at the start, and `(?aimsu-ims:..)`.
+    /// `(?aimsux)` at the start, and `(?aimsux-imsx:..)`.
     fn python_flags(&mut self, at: usize) -> Result<(), PatternError> {
         let (mut flags, mut is_on, mut count) = (self.flags, true, 0);
         while let Some(here) = self.peek(0) {
@@ -157,8 +157,9 @@ impl PatternParser<'_> {
                     flags.set(here, is_on);
                 }
                 'a' | 'u' if is_on => flags.is_ascii = here == 'a',
-                'x' | 'L' => {
-                    let message = format!("the flag {here} is not supported; drop it");
+                'x' => flags.is_extended = is_on,
+                'L' => {
+                    let message = "the flag L is not supported; drop it";
                     return Err(PatternError::unsupported("flags", message, at));
                 }
                 '-' if is_on => is_on = false,
