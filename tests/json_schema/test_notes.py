@@ -808,6 +808,26 @@ def test_a_member_that_all_branches_forbid_is_noted() -> None:
     assert "additionalProperties at #/anyOf/0" in note.message
 
 
+def test_names_that_are_no_strings_are_noted() -> None:
+    """The first is what pydantic writes for ``dict[IntEnum, str]``."""
+    schema = {"type": "object", "additionalProperties": {"type": "string"}}
+    for names, is_noted in (
+        ({"type": "integer", "enum": [1, 2]}, True),
+        ({"not": {"type": "string"}}, True),
+        ({"enum": ["1", 2]}, False),
+        ({"pattern": "a"}, False),
+        (False, False),
+    ):
+        grammar = Grammar.from_json_schema({**schema, "propertyNames": names})
+        found = [note for note in grammar.notes if "no name satisfies" in note.message]
+        assert [(note.level, note.pointer) for note in found] == (
+            [("warning", "#/propertyNames")] if is_noted else []
+        )
+        if is_noted:
+            assert not recognize(grammar, '{"1": "a"}').accepted
+            assert recognize(grammar, "{}").accepted
+
+
 def test_a_required_member_that_another_schema_forbids() -> None:
     for more in ({**MORE, "required": ["b"]}, {"properties": {"b": {}}, "required": ["b"]}):
         schema = {"allOf": [{"type": "object", **BASE}, more]}

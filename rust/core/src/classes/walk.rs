@@ -142,16 +142,14 @@ impl<'a> Folding<'a> {
             }
             let past = trie.end(node);
             let end = target_of(self.automaton.next(state, alphabet.class(trie.byte(node))))?;
-            let TokenTarget::State(state) = end else {
-                runs.push(trie.entries_of(node..past), end);
-                (node, is_new_token) = (past, true);
-                continue;
+            let state = match end {
+                TokenTarget::State(state) if state != DEAD => state,
+                _ => {
+                    runs.push(trie.entries_of(node..past), end);
+                    (node, is_new_token) = (past, true);
+                    continue;
+                }
             };
-            if state == DEAD {
-                runs.push(trie.entries_of(node..past), end);
-                (node, is_new_token) = (past, true);
-                continue;
-            }
             let groups = match self.of_members.0.is_empty() {
                 true => 0,
                 false => groups | group(trie.byte(node)),

@@ -1,7 +1,7 @@
 //! Members that one schema lists and another, which applies beside it, forbids: a base with `additionalProperties: false`
 //! under `allOf` has no members but its own.
 
-use super::atoms::{Atom, NameId, ObjectId, SchemaId, SchemaKey};
+use super::atoms::{Atom, NameId, ObjectId, SchemaId, SchemaKey, Type};
 use super::automata::MemberName;
 use super::converter::Converter;
 use super::formula::{Formula, FormulaId};
@@ -16,12 +16,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) type Forbidding = (JsonNodeId, &'static str);
 
 impl Converter<'_> {
-    /// Notes members that are listed and that no object has, since what applies beside the list forbids them.
+    /// Notes members that no object has though they are listed, since what applies beside the list forbids them, and
+    /// `propertyNames` that no name satisfies.
     pub(super) fn note_forbidden(&mut self, values: &ReachedValues) -> Result<()> {
         let mut objects: Vec<ObjectId> =
             values.all.values().filter_map(|value| value.object).collect();
         objects.sort_unstable();
         objects.dedup();
+        self.note_no_names(&objects)?;
         // By the schema that lists a member and its name.
         let mut written: FxHashSet<(SchemaId, NameId)> = FxHashSet::default();
         let mut forbidden: FxHashMap<(SchemaId, NameId), Forbidding> = FxHashMap::default();
@@ -65,6 +67,36 @@ impl Converter<'_> {
                 "the member is never written: {keyword} at {pointer} forbids it; list the member there too, or leave \
                  that {keyword} out"
             );
+            let (level, message) = (NoteLevel::Warning, message.into());
+            self.never_written.push(Note { place, keyword: "".into(), level, message });
+        }
+        Ok(())
+    }
+
+    /// Notes `propertyNames` that ask for names which are no strings, of some objects.
+    fn note_no_names(&mut self, objects: &[ObjectId]) -> Result<()> {
+        let mut places: Vec<JsonNodeId> = Vec::new();
+        for &object in objects {
+            let alternatives = self.objects[usize::from(object)].alternatives.clone();
+            for alternative in alternatives.iter() {
+                for (atom, is_positive) in self.formulas.atoms_of(alternative.formula) {
+                    self.spend(1)?;
+                    let Atom::Names(schema) = *self.atom(atom) else { continue };
+                    let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
+                    if is_positive
+                        && matches!(self.node(node), JsonNode::Object(_))
+                        && self.type_formula(schema, Type::String)? == FormulaId::FALSE
+                    {
+                        places.push(node);
+                    }
+                }
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        for place in places {
+            let message =
+                "no name satisfies this schema, so no member is ever written: names are strings";
             let (level, message) = (NoteLevel::Warning, message.into());
             self.never_written.push(Note { place, keyword: "".into(), level, message });
         }

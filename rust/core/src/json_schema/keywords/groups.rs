@@ -39,11 +39,11 @@ pub enum Dependency<'a> {
 /// The name that another language has another word for, or spells otherwise.
 fn meant_type(name: &str) -> Option<&'static str> {
     match name.to_ascii_lowercase().as_str() {
-        "none" | "nil" | "nonetype" => Some("null"),
+        "none" | "nil" | "nonetype" | "undefined" => Some("null"),
         "bool" => Some("boolean"),
-        "int" | "int32" | "int64" | "long" => Some("integer"),
+        "int" | "int32" | "int64" | "long" | "bigint" => Some("integer"),
         "float" | "double" | "decimal" => Some("number"),
-        "str" => Some("string"),
+        "str" | "date" | "datetime" | "uuid" => Some("string"),
         "list" | "tuple" => Some("array"),
         "dict" | "mapping" => Some("object"),
         _ => name_like(name, Types::NAMES.into_iter()),

@@ -116,7 +116,14 @@ fn types_are_names_or_lists_of_names() {
          found \"text\""
     );
     assert!(error(types(draft, "3")).contains("expected the name of a type"));
-    for (name, meant) in [("OBJECT", "object"), ("int", "integer"), ("Str", "string")] {
+    for (name, meant) in [
+        ("OBJECT", "object"),
+        ("int", "integer"),
+        ("bigint", "integer"),
+        ("Str", "string"),
+        ("Date", "string"),
+        ("undefined", "null"),
+    ] {
         let found = error(types(draft, &format!("{name:?}")));
         assert!(found.ends_with(&format!("found {name:?}; did you mean {meant:?}?")), "{found}");
     }
