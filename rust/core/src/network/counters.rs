@@ -10,9 +10,8 @@
 //! passes ([`Lengths`]); the rule may be complete in an end when `k >= m`. Without an upper bound the
 //! count stays at `m`.
 //!
-//! A counted repetition is such an automaton of one state, an end that the body leads back to.
-//!
-//! Each state of the automaton has two more that do not count: one may stop after any pass, the other
+//! A counted repetition is such an automaton of one state, an end that the body leads back to. Each state of
+//! the automaton has two more that do not count: one may stop after any pass, the other
 //! never. A token of fewer bytes than passes are left before the next bound cannot tell a state from one
 //! of those two: [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges
 //! such states as well, but up to a constant; this is exact.)
@@ -284,8 +283,7 @@ impl Counters {
         }
     }
 
-    /// Of a state that counts passes and that no lower bound holds any more: the rule, and the state of its automaton.
-    /// Of two states of one place the one with fewer passes, which comes first, can do all that the other can.
+    /// See [`Network::counted_place`](super::Network::counted_place): the rule, and the state of its automaton.
     pub(crate) fn place_of(&self, state: u32) -> Option<(u32, u32)> {
         let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
         let Counter { min, unit, .. } = placed.counting.counter;
