@@ -399,6 +399,7 @@ mod tests {
                 };
                 let network = Network::new(&grammar, &options).expect("network");
                 let mut stepper = Stepper::new(&network);
+                stepper.narrowed = None; // all stacks, those that say nothing beside others too
                 // All states at once, as the displacement automaton begins, and one.
                 let mut all: Vec<Entry> = (0..network.len() as u32).map(|q| (q, REST)).collect();
                 let all = stepper.sets.collect(&mut all, &[]).expect("no budget");
