@@ -13,7 +13,7 @@ import pytest
 import tokfold
 from strategies.engine import compiled_with
 from strategies.profiles import CASES, LONG
-from tokfold import Grammar, Limits, Matcher, Vocabulary
+from tokfold import Grammar, LimitExceededError, Limits, Matcher, Vocabulary
 from tokfold.bitmask import allocate_bitmask
 
 TOKENS = [
@@ -55,20 +55,26 @@ def _pattern(random: Random) -> str:
 def test_masks_are_those_of_what_is_written_out(seed: int) -> None:
     random = Random(seed)
     pattern = _pattern(random)
-    grammar = Grammar.from_regex(pattern)
     limits = Limits(max_mask_work=50_000_000, max_accept_work=50_000_000)
-    counted, written = (
-        Matcher(
+    try:
+        grammar = Grammar.from_regex(pattern)
+        written = Matcher(
             compiled_with(
-                grammar, VOCABULARY, classes="never", limits=limits, _count_repetitions=is_counted
+                grammar, VOCABULARY, classes="never", limits=limits, _count_repetitions=False
             )
         )
-        for is_counted in (True, False)
-    )
+    except LimitExceededError:
+        CASES["nested counts: too large to write out"] += 1
+        return
+    counted = Matcher(compiled_with(grammar, VOCABULARY, classes="never", limits=limits))
     rows = [allocate_bitmask(1, len(TOKENS)) for _ in range(2)]
     for step in range(60):
-        for matcher, row in zip((counted, written), rows, strict=True):
-            matcher.fill_bitmask(row)
+        counted.fill_bitmask(rows[0])
+        try:
+            written.fill_bitmask(rows[1])
+        except LimitExceededError:
+            CASES["nested counts: too many pairs written out"] += 1
+            return
         np.testing.assert_array_equal(*rows, err_msg=f"{pattern}, step {step}")
         assert counted.is_accepting == written.is_accepting, (pattern, step)
         bits = int(rows[0][0, 0])

@@ -10,11 +10,11 @@
 //! passes ([`Lengths`]); the rule may be complete in an end when `k >= m`. Without an upper bound the
 //! count stays at `m`.
 //!
-//! A counted repetition is such an automaton of one state, an end that the body leads back to. Each state of
-//! the automaton has two more that do not count: one may stop after any pass, the other
-//! never. A token of fewer bytes than passes are left before the next bound cannot tell a state from one
-//! of those two: [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges
-//! such states as well, but up to a constant; this is exact.)
+//! A counted repetition is such an automaton of one state, an end that the body leads back to. Each state of the
+//! automaton has two more that do not count: one may stop after any pass, the other never. A token of fewer
+//! bytes than passes are left before the next bound cannot tell a state from one of those two:
+//! [`like`](Counters::like) and [`base`](Counters::base). (XGrammar 2, section 3.5, merges such states as well, but
+//! up to a constant; this is exact.)
 //!
 //! A rule may count the tokens that begin within its texts instead, up to the one that is being read. A byte
 //! leaves such a count as it is; behind the first byte of a token and behind its last the matcher asks for
