@@ -37,7 +37,7 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The same as places in a slice.
+    /// The entries, to index a slice with.
     pub(super) fn places(&self) -> Range<usize> {
         self.entries.start as usize..self.entries.end as usize
     }

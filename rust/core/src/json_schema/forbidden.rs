@@ -1,5 +1,5 @@
-//! Members that one schema lists and another, which applies beside it, forbids: a base with `additionalProperties: false`
-//! under `allOf` has no members but its own.
+//! Members that one schema lists and another, which applies beside it, forbids: a base with
+//! `additionalProperties: false` under `allOf` has no members but its own.
 
 use super::atoms::{Atom, NameId, ObjectId, SchemaId, SchemaKey, Type};
 use super::automata::MemberName;
@@ -17,8 +17,11 @@ pub(super) type Forbidding = (JsonNodeId, &'static str);
 
 impl Converter<'_> {
     /// Notes members that no object has though they are listed, since what applies beside the list forbids them, and
-    /// `propertyNames` that no name satisfies.
-    pub(super) fn note_forbidden(&mut self, values: &ReachedValues) -> Result<()> {
+    /// `propertyNames` that no name satisfies. Returns the schemas within which there are such members.
+    pub(super) fn note_forbidden(
+        &mut self,
+        values: &ReachedValues,
+    ) -> Result<FxHashSet<JsonNodeId>> {
         let mut objects: Vec<ObjectId> =
             values.all.values().filter_map(|value| value.object).collect();
         objects.sort_unstable();
@@ -40,7 +43,9 @@ impl Converter<'_> {
             for alternative in automaton.alternatives.iter() {
                 for listing in self.listings(alternative.formula) {
                     let SchemaKey::Schema(node, _) = self.key(listing) else { continue };
-                    for &name in self.property_names(node)?.iter() {
+                    let names = self.property_names(node)?;
+                    self.spend(names.len())?;
+                    for &name in names.iter() {
                         if here.contains(&name) {
                             written.insert((listing, name));
                         } else if let Some(by) =
@@ -61,6 +66,7 @@ impl Converter<'_> {
         }
         notes.sort_unstable();
         notes.dedup_by_key(|note| note.0);
+        let around = self.schemas_around(&notes)?;
         for (place, by, keyword) in notes {
             let pointer = self.schemas.arena().pointer(by);
             let message = format!(
@@ -70,7 +76,7 @@ impl Converter<'_> {
             let (level, message) = (NoteLevel::Warning, message.into());
             self.never_written.push(Note { place, keyword: "".into(), level, message });
         }
-        Ok(())
+        Ok(around)
     }
 
     /// Notes `propertyNames` that ask for names which are no strings, of some objects.
@@ -103,11 +109,20 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// Whether a note says of a member within a schema what forbids it.
-    pub(super) fn has_forbidden_within(&self, schema: JsonNodeId) -> bool {
-        let arena = self.schemas.arena();
-        let within = format!("{}/", arena.pointer(schema));
-        self.never_written.iter().any(|note| arena.pointer(note.place).starts_with(&within))
+    /// The schemas within which a note says of a member what forbids it.
+    fn schemas_around(
+        &mut self,
+        notes: &[(JsonNodeId, JsonNodeId, &str)],
+    ) -> Result<FxHashSet<JsonNodeId>> {
+        let mut around = FxHashSet::default();
+        for &(place, ..) in notes {
+            let mut place = self.schemas.arena().parent(place);
+            while let Some(known) = place.filter(|&place| around.insert(place)) {
+                self.spend(1)?;
+                place = self.schemas.arena().parent(known);
+            }
+        }
+        Ok(around)
     }
 
     /// What forbids a member that a schema lists, among what else a formula asks for.

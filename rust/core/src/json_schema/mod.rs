@@ -164,8 +164,8 @@ impl SchemaSource<'_> {
     /// Those of [`convert`].
     pub fn notes(&self) -> Result<Vec<SchemaNote>> {
         self.converted(|converter, _, _, values| {
-            converter.note_forbidden(&values)?;
-            converter.note_impossible(&values)?;
+            let with_forbidden = converter.note_forbidden(&values)?;
+            converter.note_impossible(&values, &with_forbidden)?;
             converter.notes()
         })
     }

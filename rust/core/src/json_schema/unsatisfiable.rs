@@ -60,8 +60,13 @@ impl From<(JsonNodeId, &'static str)> for Cause {
 const MOST_SCHEMAS: usize = 1_000;
 
 impl Converter<'_> {
-    /// Notes members and items that are never written, where `false` does not say so.
-    pub(super) fn note_impossible(&mut self, values: &ReachedValues) -> Result<()> {
+    /// Notes members and items that are never written, where `false` does not say so. Of schemas `with_forbidden`
+    /// members other notes say why.
+    pub(super) fn note_impossible(
+        &mut self,
+        values: &ReachedValues,
+        with_forbidden: &FxHashSet<JsonNodeId>,
+    ) -> Result<()> {
         let mut none = std::mem::take(&mut self.impossible);
         self.spend(self.asked.len())?;
         let (mut some, mut without) = (FxHashSet::default(), Vec::new());
@@ -90,7 +95,7 @@ impl Converter<'_> {
                 continue;
             }
             let is_closed = !self.options.open_objects
-                && !self.has_forbidden_within(place)
+                && !with_forbidden.contains(&place)
                 && !self.closing_branches(&[(schema, true)], &Choice::default())?.is_empty();
             let mut message = String::from(
                 "no value satisfies this schema and what else applies there, so it is never written",

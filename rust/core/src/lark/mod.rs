@@ -6,7 +6,7 @@
 //! - `grammars`: texts that name others; `names`: which name says what; `settings`: options; `common`: Lark's library
 //! - `compile`: from documents to a grammar, `%ignore` included; `leaves`, `terminals`, `tokens`: its parts
 //! - `lazy`: rules that end as soon as they can; `dispatch`: free text with tools
-//! - `messages`: the words of errors; `notes`: what there is to say of a text that is read
+//! - `messages`: the words of errors; `notes`: warnings about a text that can be read
 //!
 //! The language is Lark's as XGrammar and llguidance read it, with what either adds: `{n,m}`, `%json`,
 //! `%regex`, `%lark`, `@name`, `<tokens>`, `&`, `~`, options in brackets, `%llguidance`.
@@ -31,8 +31,8 @@
 //!
 //! # What is refused
 //!
-//! By name: rules with a parameter of 64 bits (`::`, `%if`), the use of what `%declare` names, imports of other libraries than
-//! `common`, `stop=""`, `allow_invalid_utf8`, tokens by name without a vocabulary, what is not regular
+//! By name: rules with a parameter of 64 bits (`::`, `%if`), the use of what `%declare` names, imports of other
+//! libraries than `common`, `stop=""`, `allow_invalid_utf8`, tokens by name without a vocabulary, what is not regular
 //! in terminals and lazy rules. `stop_capture` becomes an option of its rule, which the engines refuse.
 //! `max_tokens` and `max_chars` become options of rules too, which `grammar/bounded` gives their meaning.
 //!

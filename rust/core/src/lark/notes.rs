@@ -1,7 +1,7 @@
-//! What there is to say of a text that is read: lazy quantifiers, which decide nothing here.
+//! Warnings about a text that can be read: lazy quantifiers, which have no effect here.
 //!
-//! Lark's lexer ends `/".*?"/` at the first `"`. As a rule the terminal has every text of the pattern, as it would with
-//! `.*`. That is one where no text of a terminal begins with another one, as with `/"[^"]*?"/`.
+//! Lark's lexer ends `/".*?"/` at the first `"`. Here the terminal has every text of the pattern, as with `.*`. Both
+//! readings are the same only where no text of the terminal begins with another one, as with `/"[^"]*?"/`.
 
 use crate::error::{Error, Position, Result};
 use crate::regular::{Bounds, Dfa};
@@ -23,7 +23,7 @@ pub struct LarkNote {
     pub message: String,
 }
 
-/// What there is to say of a text that can be read. Of texts that it names nothing is said.
+/// The warnings about a text that can be read. Texts that it imports have none.
 ///
 /// # Errors
 /// Those of [`super::read`].

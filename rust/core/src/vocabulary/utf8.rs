@@ -24,9 +24,12 @@ pub(super) fn utf8_step(state: u8, byte: u8) -> Option<u8> {
     }
 }
 
-/// Whether every character past ASCII can be read from a state of another reader and leads back: after as many bytes
-/// of a kind all are in one state. `class` is that of a byte for the other reader, and `step` has the state that a class
-/// leads to, if it leads on; it is told whether a character ends there, and then leads on only if it leads back.
+/// Whether an automaton reads every character past ASCII from a state and is back in that state behind each. All
+/// prefixes of characters that the reader of UTF-8 does not tell apart must lead to one state.
+///
+/// `class` is the byte class of the automaton. `step(state, class, ends)` is its next state, or `None` where it
+/// cannot read on. If `ends` is true, the byte is the last of a character: then `step` returns `None` too
+/// where the next state is not the first one.
 pub fn reads_characters<S: Copy + PartialEq, E>(
     start: S,
     class: impl Fn(u8) -> u8,
