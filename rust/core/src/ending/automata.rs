@@ -49,8 +49,8 @@ impl Rows {
             _ => {}
         }
         let found = self.walk.automaton_from(state, &self.network, meter)?;
-        let exits =
-            found.and_then(|found| RuleExits::new(found, &self.follow[rule as usize], &self.dawg));
+        let follow = &self.follow[rule as usize];
+        let exits = found.map(|found| RuleExits::new(found, follow, &mut self.dawg));
         meter.spend(self.dawg.len() as u64 / 4)?;
         let exits = exits.map(Arc::new);
         self.bytes += 32 + exits.as_ref().map_or(0, |exits| exits.bytes());
@@ -60,21 +60,22 @@ impl Rows {
 
     /// Whether a pair of a large automaton can gain by tokens that end in it: an exit behind such a token costs at
     /// least one token.
-    fn needs_all_tokens(&self, pair: PairId, exits: &RuleExits) -> bool {
+    fn needs_all_tokens(&mut self, pair: PairId, exits: &RuleExits) -> bool {
         let clean = self.clean[pair as usize];
         if clean > 1 {
             return true;
         }
-        let row = &self.pairs[pair as usize].row;
-        let is_known = |hard: NodeId| {
-            let covering = self.dawg.covering(hard);
-            let does = |exit: &Exit| exit.node == hard || covering.has(exit.node);
-            row.iter().any(|exit| exit.tokens <= 1 && does(exit))
-        };
-        let can_gain = |&hard: &NodeId| {
-            let exit = Exit { node: hard, tokens: 1, bytes: 0 };
-            is_kept(&self.dawg, &exit, clean) && !is_known(hard)
-        };
-        exits.hard.iter().any(can_gain)
+        let Some(hard) = exits.hard else { return false };
+        if !is_kept(&self.dawg, &Exit { node: hard, tokens: 1, bytes: 0 }, clean) {
+            return false;
+        }
+        let root = self.dawg.root();
+        let row = self.pairs[pair as usize].row.iter();
+        let known: Vec<NodeId> = row
+            .filter(|exit| exit.tokens <= 1 && exit.node != root)
+            .map(|exit| exit.node)
+            .collect();
+        let known = self.dawg.union(&known);
+        !known.is_some_and(|known| self.dawg.covers(known, hard))
     }
 }

@@ -4,19 +4,18 @@
 //! are one node (Daciuk et al., 2000, for sorted strings).
 
 use super::strings::{Paths, Strings, Suffixes, UNREACHABLE, is_spelled, shared};
+use super::unions::Unions;
 use crate::network::{ClassSet, add_all, contains, insert};
 use crate::vocabulary::Trie;
-use rustc_hash::FxHashMap;
+use hashbrown::HashTable;
+use rustc_hash::FxHasher;
+use std::hash::{Hash, Hasher};
 
 /// A node of a [`Dawg`].
 pub(crate) type NodeId = u32;
 
-/// Nodes for which it is known which others can go on as they can, at most: the table is quadratic. Where
-/// more are reached, none is made for hard strings either.
-const MOST_COMPARED: usize = 2_048;
-
-#[derive(Clone, Debug)]
-struct Node {
+#[derive(Debug)]
+pub(super) struct Node {
     /// The first of its children.
     first: u32,
     /// Whether a token ends here.
@@ -25,47 +24,32 @@ struct Node {
     next: ClassSet,
     /// The classes that lead on from there or from a node behind it.
     later: ClassSet,
-    /// The most tokens that any string from here to the end of a token needs by itself.
-    tokens: u32,
+    /// A bound on the tokens that any string from here to the end of a token needs by itself.
+    pub(super) tokens: u32,
     /// The node that goes on with those strings alone that need more than one token by themselves.
-    hard: Option<NodeId>,
+    pub(super) hard: Option<NodeId>,
 }
 
 /// Token strings, as paths from the root to nodes where tokens end. Nodes to which no path leads go on with
-/// some of the strings of others.
-#[derive(Clone, Debug, Default)]
+/// some of the strings of others, or with those of several ([`Dawg::union`]).
+#[derive(Debug, Default)]
 pub(crate) struct Dawg {
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     children: Vec<(u8, NodeId)>,
     root: NodeId,
+    /// How many nodes paths from the root lead to: the first.
+    reached: usize,
     /// The most that [`Self::tokens`] is.
     most_tokens: u32,
-    /// For each node the nodes that can go on with all that it can go on with: a bit set, empty where
-    /// there are too many nodes.
-    covering: Vec<u64>,
-    /// The same the other way round: the nodes whose strings it can all go on with.
-    covered: Vec<u64>,
-    /// How many nodes these tables speak of: the first.
-    compared: usize,
-}
-
-/// Some nodes of a [`Dawg`].
-#[derive(Clone, Copy)]
-pub(crate) struct Nodes<'d>(&'d [u64]);
-
-impl Nodes<'_> {
-    /// Whether a node is one of them; the root never is.
-    #[inline]
-    pub(crate) fn has(self, node: NodeId) -> bool {
-        self.0.get(node as usize >> 6).is_some_and(|word| word >> (node & 63) & 1 == 1)
-    }
+    /// All nodes but the root: no two go on with the same strings.
+    known: HashTable<NodeId>,
+    pub(super) unions: Unions,
 }
 
 /// Makes nodes, of strings that come sorted.
 #[derive(Default)]
 struct Making {
     dawg: Dawg,
-    known: FxHashMap<(bool, Vec<(u8, NodeId)>), NodeId>,
     /// The nodes on the path of the last string that are still open.
     open: Vec<OpenNode>,
 }
@@ -115,14 +99,8 @@ impl Making {
         self.open.pop().unwrap_or_default()
     }
 
-    /// A node, or one that was made before and does the same.
     fn node(&mut self, OpenNode { is_end, children, tokens, .. }: OpenNode) -> NodeId {
-        if let Some(&known) = self.known.get(&(is_end, children.clone())) {
-            return known;
-        }
-        let node = self.dawg.push(is_end, &children, tokens);
-        self.known.insert((is_end, children), node);
-        node
+        self.dawg.node(is_end, &children, tokens)
     }
 
     /// Finds for each node the strings that need more than one token by themselves. `needs` says how many
@@ -194,13 +172,24 @@ impl Dawg {
             false => Some(Suffixes::new(&strings, whole, &class, escape)),
         };
         let needs = making.dawg.spell(&strings, suffixes.as_ref(), escape);
-        let reached = making.dawg.len();
-        if reached <= MOST_COMPARED {
-            making.find_hard(&strings, &needs);
-            let all = making.dawg.len();
-            making.dawg.compare(if all <= MOST_COMPARED { all } else { reached });
-        }
+        making.dawg.reached = making.dawg.len();
+        making.find_hard(&strings, &needs);
         making.dawg
+    }
+
+    /// The node with some children, which is made if there is none.
+    pub(super) fn node(&mut self, is_end: bool, children: &[(u8, NodeId)], tokens: u32) -> NodeId {
+        let found = hash_of(is_end, children);
+        let is_same =
+            |&node: &NodeId| self.is_end(node) == is_end && self.children(node) == children;
+        if let Some(&known) = self.known.find(found, is_same) {
+            return known;
+        }
+        let node = self.push(is_end, children, tokens);
+        let mut known = std::mem::take(&mut self.known);
+        known.insert_unique(found, node, |&node| hash_of(self.is_end(node), self.children(node)));
+        self.known = known;
+        node
     }
 
     /// A node more.
@@ -224,7 +213,13 @@ impl Dawg {
     pub(crate) fn bytes(&self) -> usize {
         self.nodes.capacity() * size_of::<Node>()
             + self.children.capacity() * size_of::<(u8, NodeId)>()
-            + (self.covering.capacity() + self.covered.capacity()) * 8
+            + self.known.capacity() * 5
+            + self.unions.bytes()
+    }
+
+    /// How many nodes paths from the root lead to: the first.
+    pub(super) fn reached(&self) -> usize {
+        self.reached
     }
 
     /// Between tokens.
@@ -247,18 +242,6 @@ impl Dawg {
     #[inline]
     pub(crate) fn tokens(&self, node: NodeId) -> u32 {
         self.nodes[node as usize].tokens
-    }
-
-    /// A node that goes on with all strings of a node that need more than so many tokens by themselves, and
-    /// maybe with more of its strings; `None` where there are no such strings.
-    #[inline]
-    pub(crate) fn harder(&self, node: NodeId, tokens: u32) -> Option<NodeId> {
-        let Node { tokens: most, hard, .. } = &self.nodes[node as usize];
-        match tokens {
-            0 => Some(node),
-            _ if *most <= tokens => None,
-            _ => hard.or(Some(node)),
-        }
     }
 
     /// The classes that lead on from a node.
@@ -326,25 +309,6 @@ impl Dawg {
         *is_end && *next == [0; 4]
     }
 
-    /// The nodes that can go on with all that a node can go on with, as far as that is known.
-    #[inline]
-    pub(crate) fn covering(&self, node: NodeId) -> Nodes<'_> {
-        self.nodes_of(&self.covering, node)
-    }
-
-    /// The nodes that can go on with nothing but what a node can go on with, as far as that is known.
-    #[inline]
-    pub(crate) fn covered(&self, node: NodeId) -> Nodes<'_> {
-        self.nodes_of(&self.covered, node)
-    }
-
-    #[inline]
-    fn nodes_of<'d>(&self, table: &'d [u64], node: NodeId) -> Nodes<'d> {
-        let words = self.compared.div_ceil(64);
-        let from = node as usize * words;
-        Nodes(table.get(from..from + words).unwrap_or(&[]))
-    }
-
     /// The fewest of these tokens that spell a string, given those of what is left after each letter.
     fn fewest(&self, string: &[u8], needed: &[u32]) -> u32 {
         let (mut node, mut best) = (self.root, UNREACHABLE);
@@ -356,57 +320,6 @@ impl Dawg {
             }
         }
         best
-    }
-
-    /// Finds out which of the first nodes can go on with all that others of them can go on with.
-    fn compare(&mut self, count: usize) {
-        let words = count.div_ceil(64);
-        let set = |table: &mut [u64], node: usize, other: usize| {
-            table[node * words + (other >> 6)] |= 1 << (other & 63);
-        };
-        let mut by_class: Vec<Vec<(NodeId, NodeId)>> = vec![Vec::new(); 256];
-        for node in 0..count as NodeId {
-            for &(class, child) in self.children(node) {
-                by_class[class as usize].push((node, child));
-            }
-        }
-        let mut all = vec![u64::MAX; words];
-        all[words - 1] >>= (words * 64 - count) as u32;
-        let mut covering = vec![0u64; count * words];
-        // By a class and a child the nodes which that class leads to what covers the child.
-        let mut leading: FxHashMap<(u8, NodeId), Vec<u64>> = FxHashMap::default();
-        // Children have lower numbers than their parents.
-        for node in 0..count {
-            let mut covers = all.clone();
-            for &(class, child) in self.children(node as NodeId) {
-                let nodes = leading.entry((class, child)).or_insert_with(|| {
-                    let mut nodes = vec![0; words];
-                    let known = &covering[child as usize * words..][..words];
-                    for &(other, below) in &by_class[class as usize] {
-                        let is_covering = child == below
-                            || known[below as usize >> 6] >> (below & 63) & 1 == 1
-                                && (!self.is_end(child) || self.is_end(below));
-                        if is_covering {
-                            set(&mut nodes, 0, other as usize);
-                        }
-                    }
-                    nodes
-                });
-                covers.iter_mut().zip(nodes).for_each(|(covers, nodes)| *covers &= *nodes);
-            }
-            covering[node * words..][..words].copy_from_slice(&covers);
-        }
-        let mut covered = vec![0u64; count * words];
-        for node in 0..count {
-            for word in 0..words {
-                let mut left = covering[node * words + word];
-                while left != 0 {
-                    set(&mut covered, word * 64 + left.trailing_zeros() as usize, node);
-                    left &= left - 1;
-                }
-            }
-        }
-        (self.covering, self.covered, self.compared) = (covering, covered, count);
     }
 
     /// Finds out how many tokens the rests of strings need, and returns it letter by letter: tokens of the whole
@@ -451,4 +364,10 @@ impl Dawg {
         }
         needs
     }
+}
+
+fn hash_of(is_end: bool, children: &[(u8, NodeId)]) -> u64 {
+    let mut hasher = FxHasher::default();
+    (is_end, children).hash(&mut hasher);
+    hasher.finish()
 }

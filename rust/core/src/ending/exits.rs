@@ -46,7 +46,7 @@ impl KnownExits {
 /// One way to leave a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Exit {
-    /// How far the token under way was read then.
+    /// How far the token under way was read then: the strings with which it may go on.
     pub(super) node: NodeId,
     /// The tokens finished.
     pub(super) tokens: u32,
@@ -55,7 +55,7 @@ pub(super) struct Exit {
 }
 
 /// What of an exit can matter beside one between two tokens that costs so many.
-pub(super) fn needed(dawg: &Dawg, exit: Exit, clean: u32) -> Option<Exit> {
+pub(super) fn needed(dawg: &mut Dawg, exit: Exit, clean: u32) -> Option<Exit> {
     if exit.node == dawg.root() {
         return (exit.tokens <= clean).then_some(exit);
     }
@@ -71,17 +71,29 @@ pub(super) fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
     }
 }
 
-/// Those of some ways out that can matter beside the others, by their nodes.
-pub(super) fn cheapest(dawg: &Dawg, mut ways: Vec<Way>) -> Vec<Way> {
-    let between = ways.iter().filter(|way| way.0 == dawg.root()).map(|way| way.1);
+/// Those of some exits that can matter beside the others, cheapest first: one between two tokens, and one for each
+/// cost.
+pub(super) fn cheapest(dawg: &mut Dawg, exits: &mut Vec<Exit>) {
+    let root = dawg.root();
+    let between = exits.iter().filter(|exit| exit.node == root).map(|exit| exit.tokens);
     let clean = between.min().unwrap_or(UNREACHABLE);
-    ways.retain_mut(|way| {
-        let exit = needed(dawg, Exit { node: way.0, tokens: way.1, bytes: 0 }, clean);
-        exit.inspect(|exit| way.0 = exit.node).is_some()
-    });
-    ways.sort_unstable();
-    ways.dedup_by_key(|way| way.0);
-    ways
+    exits.sort_unstable_by_key(|exit| (exit.tokens, exit.bytes, exit.node != root, exit.node));
+    let mut kept: Vec<Exit> = Vec::new();
+    let mut is_left = false;
+    for same in exits.chunk_by(|a, b| (a.tokens, a.bytes) == (b.tokens, b.bytes)) {
+        let Exit { tokens, bytes, .. } = same[0];
+        if same[0].node == root && !std::mem::replace(&mut is_left, true) {
+            kept.push(same[0]);
+        }
+        let pending = same.iter().filter_map(|exit| needed(dawg, *exit, clean));
+        let nodes: Vec<NodeId> =
+            pending.map(|exit| exit.node).filter(|&node| node != root).collect();
+        let Some(node) = dawg.union(&nodes) else { continue };
+        if !kept.iter().any(|known| known.node != root && dawg.covers(known.node, node)) {
+            kept.push(Exit { node, tokens, bytes });
+        }
+    }
+    *exits = kept;
 }
 
 /// The exits of a rule that is one automaton.
@@ -90,46 +102,32 @@ pub(super) struct RuleExits {
     pub(super) states: FxHashSet<u32>,
     /// The classes behind which it is complete.
     pub(super) last: ClassSet,
-    /// Nodes that may be left with behind a token that ended in the rule, where it can be left between two tokens
-    /// after one: those whose strings need more than one token by themselves. Each of the others is covered by one.
-    pub(super) hard: Box<[NodeId]>,
+    /// Where it may be left behind a token that ended in the rule, where it can be left between two tokens after one:
+    /// the strings that need more than one token by themselves. `None` where there are none.
+    pub(super) hard: Option<NodeId>,
 }
 
-/// The maximum number of hard nodes of a rule.
-const MOST_HARD: usize = 64;
-
 impl RuleExits {
-    /// From the states and the last classes of a rule, and the classes that can follow it; `None` where the rule has
-    /// more than [`MOST_HARD`] hard nodes.
+    /// From the states and the last classes of a rule, and the classes that can follow it.
     pub(super) fn new(
         (last, states): (ClassSet, FxHashSet<u32>),
         follow: &ClassSet,
-        dawg: &Dawg,
-    ) -> Option<Self> {
-        let nodes = (0..dawg.len() as NodeId).flat_map(|node| dawg.children_by(node, &last));
-        let hard = nodes.filter_map(|node| dawg.harder(node, 1));
-        let mut hard: Vec<NodeId> = hard.filter(|&node| meet(follow, dawg.next(node))).collect();
-        hard.sort_unstable();
-        hard.dedup();
-        if hard.len() > 8 * MOST_HARD {
-            return None;
-        }
-        let all = hard.clone();
-        // Of nodes that cover each other the first is kept.
-        hard.retain(|&node| {
-            let covering = dawg.covering(node);
-            let is_covered = |&other: &NodeId| {
-                other != node
-                    && covering.has(other)
-                    && (other < node || !dawg.covering(other).has(node))
-            };
-            !all.iter().any(is_covered)
+        dawg: &mut Dawg,
+    ) -> Self {
+        let all = 0..dawg.reached() as NodeId;
+        let mut nodes: Vec<NodeId> = all.flat_map(|node| dawg.children_by(node, &last)).collect();
+        nodes.sort_unstable();
+        nodes.dedup();
+        nodes.retain_mut(|node| {
+            let hard = dawg.harder(*node, 1).filter(|&hard| meet(follow, dawg.next(hard)));
+            hard.inspect(|&hard| *node = hard).is_some()
         });
-        (hard.len() <= MOST_HARD).then(|| Self { states, last, hard: hard.into() })
+        let hard = dawg.union(&nodes);
+        Self { states, last, hard }
     }
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.hard) + self.states.capacity() * 5
+        size_of::<Self>() + self.states.capacity() * 5
     }
 }

@@ -3,7 +3,7 @@
 //! Design: docs/design/ending-in-time.md.
 //!
 //! - `strings`: token strings, and how many tokens their rests need; `dawg`: they as a minimal acyclic
-//!   automaton over byte classes.
+//!   automaton over byte classes; `unions`: operations on its nodes.
 //! - `follow`: what can be read behind each rule.
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
 //!   leave one, and which can matter.
@@ -25,6 +25,7 @@ mod strings;
 mod tails;
 #[cfg(test)]
 mod tests;
+mod unions;
 mod walk;
 
 pub(crate) use dawg::{Dawg, NodeId};
@@ -50,8 +51,8 @@ const PATIENCE: Duration = Duration::from_millis(1);
 
 /// What it takes to end a text over a network with the tokens of a vocabulary.
 pub(crate) struct Ending {
-    dawg: Arc<Dawg>,
     rows: Mutex<Rows>,
+    most_tokens: u32,
 }
 
 /// Over which entries rows of exits are.
@@ -152,20 +153,21 @@ impl Ending {
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let class = |trie: &Trie, node| class_of(&network, trie, node);
-        let dawg = Arc::new(Dawg::new(trie, whole, class, network.alphabet().escape()));
+        let dawg = Dawg::new(trie, whole, class, network.alphabet().escape());
+        let most_tokens = dawg.most_tokens();
         // States that are sets have numbers of their own here.
-        let rows = Mutex::new(Rows::new(network.fresh(), dawg.clone(), meter)?);
-        Ok(Self { dawg, rows })
+        let rows = Mutex::new(Rows::new(network.fresh(), dawg, meter)?);
+        Ok(Self { rows, most_tokens })
     }
 
     /// An exit that costs so many more tokens than one between two tokens is not kept.
     pub(crate) fn most_tokens(&self) -> u32 {
-        self.dawg.most_tokens()
+        self.most_tokens
     }
 
     /// Bytes held, as far as nobody works on them.
     pub(crate) fn bytes(&self) -> usize {
-        self.dawg.bytes() + self.rows.try_lock().map_or(0, |rows| rows.bytes())
+        self.rows.try_lock().map_or(0, |rows| rows.bytes())
     }
 
     /// Makes the rows for which a text at its start asks; all rows may hold so many bytes.
@@ -181,7 +183,8 @@ impl Ending {
     ) -> Result<(), Halt> {
         let mut asking = self.ask(most_bytes, interrupt)?;
         let start = (network, network.start());
-        exits_of(&mut asking.rows, start, self.dawg.root(), meter)?;
+        let root = asking.rows.dawg.root();
+        exits_of(&mut asking.rows, start, root, meter)?;
         Ok(())
     }
 
@@ -197,13 +200,12 @@ impl Ending {
             interrupt.check()?;
         };
         rows.most_bytes = most_bytes;
-        Ok(Asking { dawg: &self.dawg, rows })
+        Ok(Asking { rows })
     }
 }
 
 /// The rows, in the hands of one thread.
 pub(crate) struct Asking<'e> {
-    dawg: &'e Dawg,
     rows: MutexGuard<'e, Rows>,
 }
 
@@ -220,7 +222,8 @@ impl Asking<'_> {
         set: SetId,
         meter: &mut Meter,
     ) -> Result<u32, Halt> {
-        self.fewest_from(stacks, memo, (set, self.dawg.root()), meter)
+        let root = self.rows.dawg.root();
+        self.fewest_from(stacks, memo, (set, root), meter)
     }
 
     /// The fewest tokens that lead to the bottom from where a frame has been popped, with the token under way read
@@ -260,7 +263,7 @@ impl Asking<'_> {
         set: SetId,
         meter: &mut Meter,
     ) -> Result<Arc<[Way]>, Halt> {
-        let asked = (set, self.dawg.root());
+        let asked = (set, self.rows.dawg.root());
         let mut work = vec![asked];
         while let Some(&(set, node)) = work.last() {
             if known.get(set, node).is_some() {
@@ -269,11 +272,13 @@ impl Asking<'_> {
             }
             meter.spend(1)?;
             let waiting = work.len();
-            let mut ways: Vec<Way> = Vec::new();
-            let mut go_on = |tokens: u32, rest: (SetId, NodeId)| match known.get(rest.0, rest.1) {
-                Some(rest) => {
-                    ways.extend(rest.iter().map(|way| (way.0, way.1.saturating_add(tokens))));
-                }
+            let mut ways: Vec<Exit> = Vec::new();
+            let mut go_on = |before: u32, rest: (SetId, NodeId)| match known.get(rest.0, rest.1) {
+                Some(rest) => ways.extend(rest.iter().map(|&(node, tokens)| Exit {
+                    node,
+                    tokens: tokens.saturating_add(before),
+                    bytes: 0,
+                })),
                 None => work.push(rest),
             };
             if let Some((left, right)) = sets.halves(set) {
@@ -286,12 +291,14 @@ impl Asking<'_> {
                     }
                 }
                 let is_left = sets.has_rest(set);
-                ways.extend(is_left.then_some((node, 0)));
+                ways.extend(is_left.then_some(Exit { node, tokens: 0, bytes: 0 }));
             }
             meter.spend(ways.len() as u64 / 4)?;
             if work.len() == waiting {
                 work.pop();
-                known.insert(set, node, exits::cheapest(self.dawg, ways))?;
+                exits::cheapest(&mut self.rows.dawg, &mut ways);
+                let ways = ways.into_iter().map(|exit| (exit.node, exit.tokens)).collect();
+                known.insert(set, node, ways)?;
             }
         }
         Ok(known.get(asked.0, asked.1).cloned().unwrap_or_default())
@@ -329,8 +336,9 @@ impl Asking<'_> {
             } else {
                 for &(top, beneath) in sets.list(set) {
                     if top == BOTTOM {
-                        let at_end = node == self.dawg.root() || self.dawg.is_end(node);
-                        let tokens = u32::from(node != self.dawg.root());
+                        let dawg = &self.rows.dawg;
+                        let at_end = node == dawg.root() || dawg.is_end(node);
+                        let tokens = u32::from(node != dawg.root());
                         if at_end {
                             ask(Some(&0), tokens, (set, node));
                         }

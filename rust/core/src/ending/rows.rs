@@ -31,7 +31,7 @@
 //! rule has left, and is looked at itself only where some read more.
 
 use super::dawg::{Dawg, NodeId};
-use super::exits::{Exit, RuleExits, is_kept, needed};
+use super::exits::{Exit, RuleExits, cheapest, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
@@ -42,6 +42,11 @@ use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 pub(super) type PairId = u32;
+
+/// What waits to be passed on: exits between two tokens, to all; others to followers, and then to callers.
+const BETWEEN: usize = 0;
+const TO_FOLLOWERS: usize = 1;
+const TO_CALLERS: usize = 2;
 
 /// A frame that takes more tokens than this to leave is taken for one that cannot be left.
 const MOST_TOKENS: u32 = 1 << 24;
@@ -68,6 +73,7 @@ struct Caller {
 pub(super) struct Pair {
     pub(super) state: u32,
     node: NodeId,
+    /// At most one exit between two tokens, and one within a token for each cost.
     pub(super) row: Vec<Exit>,
     followers: Vec<Follower>,
     callers: Vec<Caller>,
@@ -84,7 +90,7 @@ pub(super) struct Pair {
 /// The rows of a network, as far as they were asked for.
 pub(super) struct Rows {
     pub(super) network: Arc<Network>,
-    pub(super) dawg: Arc<Dawg>,
+    pub(super) dawg: Dawg,
     /// For each rule the classes that can be read next where it is complete.
     pub(super) follow: Vec<ClassSet>,
     pub(super) pairs: Vec<Pair>,
@@ -94,8 +100,8 @@ pub(super) struct Rows {
     /// Pairs that are still to be explored.
     pub(super) fresh: Vec<PairId>,
     /// Exits that are still to be passed on, by their cost: those between two tokens, which bound what
-    /// others may cost, before those within one.
-    queue: Vec<[Vec<(PairId, NodeId)>; 2]>,
+    /// others may cost, before those within one; and these to followers first, so that callers see few changes.
+    queue: Vec<[Vec<(PairId, NodeId)>; 3]>,
     /// No cost below has any.
     lowest: usize,
     /// Pairs that missed an exit of those without a bound.
@@ -115,11 +121,7 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(
-        network: Arc<Network>,
-        dawg: Arc<Dawg>,
-        meter: &mut Meter,
-    ) -> Result<Self, Halt> {
+    pub(super) fn new(network: Arc<Network>, dawg: Dawg, meter: &mut Meter) -> Result<Self, Halt> {
         let follow = follow(&network, meter)?;
         let tails = Arc::new(Tails::of_network(&network, meter)?);
         Ok(Self {
@@ -147,6 +149,7 @@ impl Rows {
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+            + self.dawg.bytes()
             + self.walk.bytes()
             + self.network.set_bytes()
             + self.tails.bytes()
@@ -168,15 +171,11 @@ impl Rows {
         if !is_settled {
             self.work_off(meter)?;
         }
-        let Self { dawg, pairs, clean, .. } = self;
+        let Self { dawg, pairs, .. } = self;
         let Pair { row, is_tidy, .. } = &mut pairs[pair as usize];
         if !*is_tidy {
             // Cheaper exits, found later, may have made some needless, or strings of some.
-            let exits = row.iter().filter_map(|exit| needed(dawg, *exit, clean[pair as usize]));
-            let mut exits: Vec<Exit> = exits.collect();
-            exits.sort_unstable_by_key(|exit| (exit.node, exit.tokens, exit.bytes));
-            exits.dedup_by_key(|exit| exit.node);
-            *row = exits;
+            cheapest(dawg, row);
             *is_tidy = true;
         }
         Ok(row)
@@ -211,11 +210,11 @@ impl Rows {
     /// Works off all that is to be done.
     fn work_off(&mut self, meter: &mut Meter) -> Result<(), Halt> {
         loop {
-            let before = self.relaxations;
+            let before = self.relaxations + self.dawg.unions.work;
             if let Some(&pair) = self.fresh.last() {
                 self.begin(pair, meter)?;
-            } else if let Some((cost, pair, node)) = self.cheapest() {
-                self.pass_on(pair, node, cost);
+            } else if let Some((cost, kind, pair, node)) = self.cheapest() {
+                self.pass_on(pair, node, cost, kind);
             } else if let Some(&pair) = self.bounded.last() {
                 self.look_again(pair, meter)?;
             } else {
@@ -223,8 +222,8 @@ impl Rows {
                 self.lowest = 0;
                 return Ok(());
             }
-            meter.spend(1 + (self.relaxations - before) / 4)?;
-            if self.bytes > self.most_bytes {
+            meter.spend(1 + (self.relaxations + self.dawg.unions.work - before) / 4)?;
+            if self.bytes + self.dawg.bytes() > self.most_bytes {
                 return Err(Halt::Bytes);
             }
             if !self.has_room || self.network.refused_sets() > 0 {
@@ -233,11 +232,13 @@ impl Rows {
         }
     }
 
-    fn cheapest(&mut self) -> Option<(u32, PairId, NodeId)> {
+    fn cheapest(&mut self) -> Option<(u32, usize, PairId, NodeId)> {
         while let Some(level) = self.queue.get_mut(self.lowest) {
-            let [clean, pending] = level;
-            if let Some((pair, node)) = clean.pop().or_else(|| pending.pop()) {
-                return Some((self.lowest as u32, pair, node));
+            let mut kinds = level.iter_mut().enumerate();
+            if let Some((kind, (pair, node))) =
+                kinds.find_map(|(kind, exits)| Some((kind, exits.pop()?)))
+            {
+                return Some((self.lowest as u32, kind, pair, node));
             }
             self.lowest += 1;
         }
@@ -267,9 +268,9 @@ impl Rows {
     fn look_again(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let is_needed = match self.pairs[pair as usize] {
             Pair { unbounded: Some((free, bytes, tokens)), is_explored: false, .. } => {
-                let (Pair { row, .. }, clean) =
-                    (&self.pairs[free as usize], self.clean[free as usize]);
-                let mut kept = row.iter().filter_map(|exit| needed(&self.dawg, *exit, clean));
+                let Self { dawg, pairs, clean, .. } = self;
+                let (row, clean) = (&pairs[free as usize].row, clean[free as usize]);
+                let mut kept = row.iter().filter_map(|exit| needed(dawg, *exit, clean));
                 kept.any(|exit| exit.bytes > bytes || exit.tokens > tokens)
             }
             _ => false,
@@ -296,8 +297,8 @@ impl Rows {
         let walk = std::mem::take(&mut self.walk);
         self.pairs[pair as usize].is_explored = true;
         let root = self.dawg.root();
-        for &(node, bytes) in &walk.left {
-            self.add(pair, Exit { node, tokens: 0, bytes });
+        for (nodes, bytes) in self.by_bytes(&walk.left) {
+            self.add_all(pair, &nodes, bytes);
         }
         for &(state, bytes) in &walk.ended {
             let ended = self.pair(state, root);
@@ -305,9 +306,14 @@ impl Rows {
                 self.follow_pair(ended, Follower { pair, tokens: 1, bytes });
             }
         }
-        for &(state, node, bytes) in &walk.met {
-            let met = self.pair(state, node);
-            self.follow_pair(met, Follower { pair, tokens: 0, bytes });
+        for same in walk.met.chunk_by(|a, b| a.0 == b.0) {
+            let state = same[0].0;
+            let reached: Vec<(NodeId, u32)> = same.iter().map(|met| (met.1, met.2)).collect();
+            for (nodes, bytes) in self.by_bytes(&reached) {
+                let Some(node) = self.dawg.union(&nodes) else { continue };
+                let met = self.pair(state, node);
+                self.follow_pair(met, Follower { pair, tokens: 0, bytes });
+            }
         }
         for &(start, to) in &walk.calls {
             let callee = self.pair(start, self.pairs[pair as usize].node);
@@ -325,7 +331,7 @@ impl Rows {
         self.bytes += size_of::<Caller>();
         for index in 0..self.pairs[callee as usize].row.len() {
             let exit = self.pairs[callee as usize].row[index];
-            if let Some(exit) = needed(&self.dawg, exit, self.clean[callee as usize]) {
+            if let Some(exit) = needed(&mut self.dawg, exit, self.clean[callee as usize]) {
                 self.go_on(caller, exit);
             }
         }
@@ -340,16 +346,18 @@ impl Rows {
         if tokens > clean && tokens + 1 >= most {
             return; // nothing that comes of it could be kept
         }
-        let Self { network, dawg, .. } = self;
-        let reads = || meet(network.first_to_end(to), dawg.next(exit.node));
-        if exit.node != dawg.root() && !network.is_counting(to) && !reads() {
+        let mut node = exit.node;
+        if node != self.dawg.root() && !self.network.is_counting(to) {
             // Where a token ends the row of the called rule has an exit between two tokens too.
-            if network.is_final(to) {
-                self.add(pair, Exit { node: exit.node, tokens, bytes });
+            if self.network.is_final(to) {
+                self.add(pair, Exit { node, tokens, bytes });
             }
-            return;
+            match self.dawg.beginning_with(node, self.network.first_to_end(to)) {
+                Some(read) => node = read,
+                None => return,
+            }
         }
-        let after = self.pair(to, exit.node);
+        let after = self.pair(to, node);
         self.follow_pair(after, Follower { pair, tokens, bytes });
     }
 
@@ -359,7 +367,7 @@ impl Rows {
         self.relaxations += self.pairs[leader as usize].row.len() as u64;
         for index in 0..self.pairs[leader as usize].row.len() {
             let exit = self.pairs[leader as usize].row[index];
-            if let Some(exit) = needed(&self.dawg, exit, self.clean[leader as usize]) {
+            if let Some(exit) = needed(&mut self.dawg, exit, self.clean[leader as usize]) {
                 self.take_over(follower, exit);
             }
         }
@@ -383,105 +391,152 @@ impl Rows {
         }
     }
 
+    /// Nodes of a walk by the bytes read before, where these count.
+    fn by_bytes(&self, reached: &[(NodeId, u32)]) -> Vec<(Vec<NodeId>, u32)> {
+        if !self.counts_bytes {
+            return vec![(reached.iter().map(|left| left.0).collect(), 0)];
+        }
+        let mut reached: Vec<(u32, NodeId)> = reached.iter().map(|left| (left.1, left.0)).collect();
+        reached.sort_unstable();
+        let same = reached.chunk_by(|a, b| a.0 == b.0);
+        same.map(|same| (same.iter().map(|left| left.1).collect(), same[0].0)).collect()
+    }
+
+    /// Adds exits that cost nothing.
+    fn add_all(&mut self, pair: PairId, nodes: &[NodeId], bytes: u32) {
+        let root = self.dawg.root();
+        if nodes.contains(&root) {
+            self.add(pair, Exit { node: root, tokens: 0, bytes });
+        }
+        let state = self.pairs[pair as usize].state;
+        let nodes = nodes.iter().copied();
+        let nodes: Vec<NodeId> =
+            nodes.filter(|&node| node != root && self.can_follow(state, node)).collect();
+        if let Some(node) = self.dawg.union(&nodes) {
+            self.add(pair, Exit { node, tokens: 0, bytes });
+        }
+    }
+
+    /// Whether a token may end at a node, or what can stand beneath a state reads a letter that leads on from there.
+    fn can_follow(&self, state: u32, node: NodeId) -> bool {
+        let follow = &self.follow[self.network.rule_of(state) as usize];
+        self.dawg.is_end(node)
+            || self.network.is_segment(state)
+            || meet(follow, self.dawg.next(node))
+    }
+
     /// Adds an exit to a row, if it can matter.
     fn add(&mut self, pair: PairId, mut exit: Exit) {
         if !self.counts_bytes {
             exit.bytes = 0;
         }
         let root = self.dawg.root();
-        if exit.node != root && self.dawg.is_last(exit.node) {
-            // Only the end of the token can follow.
-            exit = Exit { node: root, tokens: exit.tokens + 1, ..exit };
-        }
-        if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, self.clean[pair as usize]) {
-            return;
-        }
-        if exit.node != root && self.dawg.is_end(exit.node) {
-            self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
-        }
-        let Some(exit) = needed(&self.dawg, exit, self.clean[pair as usize]) else { return };
-        let Pair { row, state, .. } = &self.pairs[pair as usize];
-        let place = row.binary_search_by_key(&exit.node, |known| known.node);
-        if let Ok(at) = place
-            && (row[at].tokens, row[at].bytes) <= (exit.tokens, exit.bytes)
-        {
+        let clean = self.clean[pair as usize];
+        if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, clean) {
             return;
         }
         if exit.node == root {
-            self.clean[pair as usize] = exit.tokens;
-        } else {
-            return self.add_pending(pair, *state, exit);
+            let (row, Exit { tokens, bytes, .. }) = (&mut self.pairs[pair as usize].row, exit);
+            let known = row.iter_mut().find(|known| known.node == root);
+            match known {
+                Some(known) if (known.tokens, known.bytes) <= (tokens, bytes) => return,
+                Some(known) => *known = exit,
+                None => {
+                    row.push(exit);
+                    self.bytes += size_of::<Exit>();
+                }
+            }
+            self.clean[pair as usize] = tokens;
+            self.pairs[pair as usize].is_tidy = false;
+            return self.wait(pair, exit, BETWEEN);
         }
-        self.put(pair, exit);
-    }
-
-    /// Adds an exit within a token to a row that has none at its node that costs as little.
-    fn add_pending(&mut self, pair: PairId, state: u32, exit: Exit) {
+        if self.dawg.is_end(exit.node) {
+            self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
+        }
+        // The end of the token is an exit between two tokens, and what nothing beneath reads is none.
+        let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         let Self { dawg, network, follow, pairs, .. } = self;
-        let row = &mut pairs[pair as usize].row;
-        let follow = &follow[network.rule_of(state) as usize];
-        if !network.is_segment(state) && !meet(follow, dawg.next(exit.node)) {
-            return;
-        }
-        let root = dawg.root();
-        let covering = dawg.covering(exit.node);
-        let covers = |known: &Exit| {
-            known.tokens <= exit.tokens && known.node != exit.node && covering.has(known.node)
+        let state = pairs[pair as usize].state;
+        let all: ClassSet = [u64::MAX; 4];
+        let follow = match network.is_segment(state) {
+            true => &all,
+            false => &follow[network.rule_of(state) as usize],
         };
-        if row.iter().any(covers) {
-            return;
+        if let Some(node) = dawg.beginning_with(exit.node, follow) {
+            self.add_pending(pair, Exit { node, ..exit });
         }
-        let covered = dawg.covered(exit.node);
-        row.retain(|known| {
-            let is_needless =
-                known.tokens >= exit.tokens && known.node != exit.node && covered.has(known.node);
-            !is_needless || known.node == root
-        });
-        self.put(pair, exit);
     }
 
-    /// Puts an exit into a row and has it passed on.
-    fn put(&mut self, pair: PairId, exit: Exit) {
-        let Pair { row, is_tidy, .. } = &mut self.pairs[pair as usize];
-        match row.binary_search_by_key(&exit.node, |known| known.node) {
-            Ok(at) => row[at] = exit,
-            Err(at) => {
-                row.insert(at, exit);
-                self.bytes += size_of::<Exit>();
+    /// Adds an exit within a token to a row: it and the one of the same cost become one.
+    fn add_pending(&mut self, pair: PairId, mut exit: Exit) {
+        let Self { dawg, pairs, bytes, .. } = self;
+        let row = &mut pairs[pair as usize].row;
+        let root = dawg.root();
+        let is_same = |known: &Exit| {
+            known.node != root && (known.tokens, known.bytes) == (exit.tokens, exit.bytes)
+        };
+        let place = row.iter().position(is_same);
+        let cheaper = row.iter().filter(|known| known.node != root && known.tokens <= exit.tokens);
+        for known in cheaper {
+            if dawg.covers(known.node, exit.node) {
+                return;
             }
         }
-        *is_tidy = false;
+        if let Some(at) = place {
+            exit.node = dawg.union(&[row[at].node, exit.node]).unwrap_or(exit.node);
+            row[at] = exit;
+        }
+        let before = row.len();
+        row.retain(|known| {
+            let may_be_needless =
+                known.node != root && *known != exit && known.tokens >= exit.tokens;
+            !(may_be_needless && dawg.covers(exit.node, known.node))
+        });
+        if place.is_none() {
+            row.push(exit);
+            *bytes += (row.len() - before.min(row.len())) * size_of::<Exit>();
+        }
+        pairs[pair as usize].is_tidy = false;
+        self.wait(pair, exit, TO_FOLLOWERS);
+    }
+
+    /// Has an exit wait until it is passed on.
+    fn wait(&mut self, pair: PairId, exit: Exit, kind: usize) {
         let cost = exit.tokens as usize;
         if self.queue.len() <= cost {
             self.queue.resize_with(cost + 1, Default::default);
         }
-        let is_pending = exit.node != self.dawg.root();
-        self.queue[cost][usize::from(is_pending)].push((pair, exit.node));
+        self.queue[cost][kind].push((pair, exit.node));
         self.lowest = self.lowest.min(cost);
     }
 
     /// Passes an exit on to all who depend on it, if it still stands.
-    fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32) {
+    fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32, kind: usize) {
         let Pair { row, .. } = &self.pairs[pair as usize];
-        let Ok(at) = row.binary_search_by_key(&node, |exit| exit.node) else { return };
-        let exit = row[at];
-        if exit.tokens != cost {
-            return;
-        }
-        let Some(exit) = needed(&self.dawg, exit, self.clean[pair as usize]) else { return };
-        // Nobody begins to follow while an exit is taken over.
-        let followers = std::mem::take(&mut self.pairs[pair as usize].followers);
-        for &follower in &followers {
-            let (tokens, clean) =
-                (exit.tokens + follower.tokens, self.clean[follower.pair as usize]);
-            if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
-                self.take_over(follower, exit);
+        let stands = |exit: &&Exit| exit.node == node && exit.tokens == cost;
+        let Some(&exit) = row.iter().find(stands) else { return };
+        let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
+        if kind != TO_CALLERS {
+            // Nobody begins to follow while an exit is taken over.
+            let followers = std::mem::take(&mut self.pairs[pair as usize].followers);
+            for &follower in &followers {
+                let (tokens, clean) =
+                    (exit.tokens + follower.tokens, self.clean[follower.pair as usize]);
+                if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
+                    self.take_over(follower, exit);
+                }
+            }
+            self.relaxations += followers.len() as u64;
+            self.pairs[pair as usize].followers = followers;
+            for index in 0..self.pairs[pair as usize].counting.len() {
+                self.take_over_within(self.pairs[pair as usize].counting[index], exit);
             }
         }
-        self.relaxations += followers.len() as u64;
-        self.pairs[pair as usize].followers = followers;
-        for index in 0..self.pairs[pair as usize].counting.len() {
-            self.take_over_within(self.pairs[pair as usize].counting[index], exit);
+        if kind == TO_FOLLOWERS {
+            if !self.pairs[pair as usize].callers.is_empty() {
+                self.wait(pair, Exit { node, ..exit }, TO_CALLERS);
+            }
+            return;
         }
         for index in 0..self.pairs[pair as usize].callers.len() {
             let caller = self.pairs[pair as usize].callers[index];
