@@ -302,13 +302,6 @@ impl Dawg {
         Some(self.children[(self.nodes[node as usize].first + rank) as usize].1)
     }
 
-    /// Whether a token ends at a node and nothing goes on from there.
-    #[inline]
-    pub(crate) fn is_last(&self, node: NodeId) -> bool {
-        let Node { is_end, next, .. } = &self.nodes[node as usize];
-        *is_end && *next == [0; 4]
-    }
-
     /// The fewest of these tokens that spell a string, given those of what is left after each letter.
     fn fewest(&self, string: &[u8], needed: &[u32]) -> u32 {
         let (mut node, mut best) = (self.root, UNREACHABLE);

@@ -483,7 +483,7 @@ impl Rows {
             }
         }
         if let Some(at) = place {
-            exit.node = dawg.union(&[row[at].node, exit.node]).unwrap_or(exit.node);
+            exit.node = dawg.union_of_two(exit.node, row[at].node);
             row[at] = exit;
         }
         let before = row.len();

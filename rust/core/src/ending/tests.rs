@@ -238,14 +238,18 @@ fn spelled(string: &[u8], tokens: &[Vec<u8>]) -> u32 {
 
 proptest! {
     #[test]
-    fn hard_strings_are_those_of_several_tokens(words in vocabulary()) {
+    fn nodes_go_on_with_the_strings_that_are_meant(
+        words in vocabulary(),
+        unions in prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 0..6), 0..12),
+        classes in prop::collection::vec(any::<[bool; 5]>(), 0..6),
+    ) {
         let grammar = syntax::parse("root ::= [ab(.]*", "root", &Limits::default()).expect("a grammar");
         let network = Network::new(&grammar, &NetworkOptions::default()).expect("a network");
         let class = |byte: &u8| network.alphabet().class(*byte);
         let tokens: Vec<Vec<u8>> =
             words.iter().map(|word| word.as_bytes().iter().map(class).collect()).collect();
         let trie = trie(&words);
-        let dawg = Dawg::new(&trie, &trie, |trie, node| class_of(&network, trie, node), None);
+        let mut dawg = Dawg::new(&trie, &trie, |trie, node| class_of(&network, trie, node), None);
         // Nodes to which tokens lead; others go on with strings of these.
         let mut reached = vec![dawg.root()];
         let mut at = 0;
@@ -255,15 +259,54 @@ proptest! {
             reached.extend(fresh);
             at += 1;
         }
-        for &node in &reached[1..] {
+        prop_assert_eq!(reached.len(), dawg.reached());
+        let mut nodes = reached[1..].to_vec();
+        for &node in &nodes {
+            let most = strings_from(&dawg, node).iter().map(|string| spelled(string, &tokens)).max();
+            prop_assert_eq!(Some(dawg.tokens(node)), most);
+        }
+        // Unions of them, and of these, and what begins with some classes.
+        let mut classes = classes.iter().cycle();
+        for picked in unions {
+            let of: Vec<NodeId> = picked.iter().map(|index| *index.get(&nodes)).collect();
+            let mut all: Vec<Vec<u8>> =
+                of.iter().flat_map(|&node| strings_from(&dawg, node)).collect();
+            all.sort();
+            all.dedup();
+            let Some(union) = dawg.union(&of) else {
+                prop_assert!(of.is_empty());
+                continue;
+            };
+            prop_assert_eq!(&strings_from(&dawg, union), &all);
+            nodes.push(union);
+            let Some(picked) = classes.next() else { continue };
+            let mut begins: crate::network::ClassSet = [0; 4];
+            let letters = (0..5u8).filter(|&letter| picked[usize::from(letter)]);
+            letters.for_each(|letter| crate::network::insert(&mut begins, letter));
+            all.retain(|string| string.first().is_some_and(|&first| contains(&begins, first)));
+            match dawg.beginning_with(union, &begins) {
+                Some(part) => {
+                    prop_assert_eq!(&strings_from(&dawg, part), &all);
+                    nodes.push(part);
+                }
+                None => prop_assert!(all.is_empty()),
+            }
+        }
+        for &node in &nodes {
             let all = strings_from(&dawg, node);
-            let hard: Vec<Vec<u8>> =
-                all.iter().filter(|string| spelled(string, &tokens) > 1).cloned().collect();
-            let most = all.iter().map(|string| spelled(string, &tokens)).max();
-            prop_assert_eq!(Some(dawg.tokens(node)), most, "{:?}", all);
+            let needs = all.iter().map(|string| spelled(string, &tokens));
+            prop_assert!(needs.max() <= Some(dawg.tokens(node)));
+            let is_hard = |string: &&Vec<u8>| spelled(string, &tokens) > 1;
+            let hard: Vec<Vec<u8>> = all.iter().filter(is_hard).cloned().collect();
             match dawg.harder(node, 1) {
                 Some(harder) => prop_assert_eq!(strings_from(&dawg, harder), hard),
                 None => prop_assert!(hard.is_empty()),
+            }
+            for &other in &nodes {
+                let strings = strings_from(&dawg, other);
+                let has_all = strings.iter().all(|string| all.contains(string));
+                prop_assert_eq!(dawg.covers(node, other), has_all);
+                prop_assert_eq!(node == other, strings == all, "equal strings are one node");
             }
         }
     }

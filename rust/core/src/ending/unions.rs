@@ -5,7 +5,7 @@
 //! Bryant, 1986; Minato, 1993).
 
 use super::dawg::{Dawg, NodeId};
-use crate::network::{ClassSet, contains};
+use crate::network::{ClassSet, contains, meet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 /// What is known of operations.
@@ -15,6 +15,8 @@ pub(super) struct Unions {
     unions: FxHashMap<Box<[NodeId]>, NodeId>,
     /// Whether the first goes on with all strings of the second.
     covers: FxHashMap<(NodeId, NodeId), bool>,
+    /// What begins with some classes.
+    parts: FxHashMap<(NodeId, ClassSet), NodeId>,
     /// For nodes of which the hard strings were not looked for yet: where their strings are from.
     origins: FxHashMap<NodeId, Origin>,
     /// Letters looked at so far.
@@ -55,6 +57,7 @@ impl Unions {
         self.held
             + self.unions.capacity() * (size_of::<(Box<[NodeId]>, NodeId)>() + 1)
             + self.covers.capacity() * 13
+            + self.parts.capacity() * 41
             + self.origins.capacity() * (size_of::<(NodeId, Origin)>() + 1)
     }
 }
@@ -65,14 +68,28 @@ impl Dawg {
         let mut nodes = nodes.to_vec();
         nodes.sort_unstable();
         nodes.dedup();
-        if let [] | [_] = nodes[..] {
-            return nodes.pop();
+        match nodes[..] {
+            [] | [_] => nodes.pop(),
+            [first, second] => Some(self.union_of_two(first, second)),
+            _ => self.union_of_sorted(&nodes),
         }
-        if let Some(&known) = self.unions.unions.get(&nodes[..]) {
+    }
+
+    /// The same of two nodes.
+    pub(super) fn union_of_two(&mut self, one: NodeId, other: NodeId) -> NodeId {
+        let nodes = [one.min(other), one.max(other)];
+        if self.covers(one, other) {
+            return one;
+        }
+        self.union_of_sorted(&nodes).unwrap_or(one)
+    }
+
+    fn union_of_sorted(&mut self, nodes: &[NodeId]) -> Option<NodeId> {
+        if let Some(&known) = self.unions.unions.get(nodes) {
             return Some(known);
         }
         // Tokens may be long, so unions of children wait on a stack.
-        let mut work = vec![Open::new(self, &nodes)];
+        let mut work = vec![Open::new(self, nodes)];
         'work: while let Some(mut open) = work.pop() {
             while let Some(&(class, child)) = open.letters.get(open.done) {
                 let rest = open.letters[open.done..].iter();
@@ -95,7 +112,7 @@ impl Dawg {
             }
             self.close(open);
         }
-        self.unions.unions.get(&nodes[..]).copied()
+        self.unions.unions.get(nodes).copied()
     }
 
     /// Makes the node of a union of which the children are known.
@@ -122,19 +139,24 @@ impl Dawg {
     /// The node that goes on with the strings of a node that begin with one of some classes, without the empty one;
     /// `None` where there is no such string.
     pub(super) fn beginning_with(&mut self, node: NodeId, classes: &ClassSet) -> Option<NodeId> {
+        let next = self.next(node);
+        if !self.is_end(node) && next.iter().zip(classes).all(|(next, of)| next & !of == 0) {
+            return Some(node);
+        }
+        if !meet(next, classes) {
+            return None;
+        }
+        if let Some(&known) = self.unions.parts.get(&(node, *classes)) {
+            return Some(known);
+        }
         let children = self.children(node).iter().copied();
         let children: Vec<(u8, NodeId)> =
             children.filter(|child| contains(classes, child.0)).collect();
-        if children.len() == self.children(node).len() && !self.is_end(node) {
-            return Some(node);
-        }
         self.unions.work += 1 + children.len() as u64;
-        if children.is_empty() {
-            return None;
-        }
         let (before, tokens) = (self.len(), self.tokens(node));
         let part = self.node(false, &children, tokens);
         self.note_origin(part, before, tokens, || Origin::Part(node, *classes));
+        self.unions.parts.insert((node, *classes), part);
         Some(part)
     }
 
