@@ -4,9 +4,8 @@
 use super::dawg::{Dawg, NodeId};
 use super::strings::UNREACHABLE;
 use crate::budget::Halt;
-use crate::network::{ClassSet, meet};
 use crate::stacks::SetId;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A node of the tokens' automaton at which something is left, and the tokens finished until then.
@@ -71,6 +70,65 @@ pub(super) fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
     }
 }
 
+/// The exits of a pair.
+#[derive(Debug, Default)]
+pub(super) struct Row {
+    /// At most one between two tokens, and one within a token for each cost.
+    pub(super) exits: Vec<Exit>,
+    /// Whether only exits that can matter are there.
+    is_tidy: bool,
+}
+
+impl Row {
+    /// Puts an exit between two tokens in place of a dearer one; whether it is new.
+    pub(super) fn put_between(&mut self, exit: Exit) -> bool {
+        match self.exits.iter_mut().find(|known| known.node == exit.node) {
+            Some(known) if (known.tokens, known.bytes) <= (exit.tokens, exit.bytes) => {
+                return false;
+            }
+            Some(known) => *known = exit,
+            None => self.exits.push(exit),
+        }
+        self.is_tidy = false;
+        true
+    }
+
+    /// Adds an exit within a token: it and the one of the same cost become one, which is returned if it is new.
+    pub(super) fn put_within(&mut self, dawg: &mut Dawg, mut exit: Exit) -> Option<Exit> {
+        let root = dawg.root();
+        let mut same = None;
+        for (at, known) in self.exits.iter().enumerate() {
+            if known.node == root || known.tokens > exit.tokens {
+                continue;
+            }
+            if dawg.covers(known.node, exit.node) {
+                return None;
+            }
+            if (known.tokens, known.bytes) == (exit.tokens, exit.bytes) {
+                same = Some(at);
+            }
+        }
+        if let Some(at) = same {
+            exit.node = dawg.union_of_two(exit.node, self.exits.swap_remove(at).node);
+        }
+        self.exits.retain(|known| {
+            let is_cheaper = known.node == root || known.tokens < exit.tokens;
+            is_cheaper || !dawg.covers(exit.node, known.node)
+        });
+        self.exits.push(exit);
+        self.is_tidy = false;
+        Some(exit)
+    }
+
+    /// The exits that can matter. Cheaper ones, found later, may have made others needless, or strings of them.
+    pub(super) fn tidied(&mut self, dawg: &mut Dawg) -> &[Exit] {
+        if !std::mem::replace(&mut self.is_tidy, true) {
+            cheapest(dawg, &mut self.exits);
+        }
+        &self.exits
+    }
+}
+
 /// Those of some exits that can matter beside the others, cheapest first: one between two tokens, and one for each
 /// cost.
 pub(super) fn cheapest(dawg: &mut Dawg, exits: &mut Vec<Exit>) {
@@ -94,40 +152,4 @@ pub(super) fn cheapest(dawg: &mut Dawg, exits: &mut Vec<Exit>) {
         }
     }
     *exits = kept;
-}
-
-/// The exits of a rule that is one automaton.
-pub(super) struct RuleExits {
-    /// Its states, as far as letters lead there from the one that was asked about first.
-    pub(super) states: FxHashSet<u32>,
-    /// The classes behind which it is complete.
-    pub(super) last: ClassSet,
-    /// Where it may be left behind a token that ended in the rule, where it can be left between two tokens after one:
-    /// the strings that need more than one token by themselves. `None` where there are none.
-    pub(super) hard: Option<NodeId>,
-}
-
-impl RuleExits {
-    /// From the states and the last classes of a rule, and the classes that can follow it.
-    pub(super) fn new(
-        (last, states): (ClassSet, FxHashSet<u32>),
-        follow: &ClassSet,
-        dawg: &mut Dawg,
-    ) -> Self {
-        let all = 0..dawg.reached() as NodeId;
-        let mut nodes: Vec<NodeId> = all.flat_map(|node| dawg.children_by(node, &last)).collect();
-        nodes.sort_unstable();
-        nodes.dedup();
-        nodes.retain_mut(|node| {
-            let hard = dawg.harder(*node, 1).filter(|&hard| meet(follow, dawg.next(hard)));
-            hard.inspect(|&hard| *node = hard).is_some()
-        });
-        let hard = dawg.union(&nodes);
-        Self { states, last, hard }
-    }
-
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
-        size_of::<Self>() + self.states.capacity() * 5
-    }
 }

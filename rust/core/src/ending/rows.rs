@@ -30,12 +30,13 @@
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
+use super::automata::Automata;
 use super::dawg::{Dawg, NodeId};
-use super::exits::{Exit, RuleExits, cheapest, is_kept, needed};
+use super::exits::{Exit, Row, is_kept, needed};
 use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
-use super::walk::{Goal, Walk};
+use super::walk::Walk;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
 use rustc_hash::FxHashMap;
@@ -72,9 +73,8 @@ struct Caller {
 
 pub(super) struct Pair {
     pub(super) state: u32,
-    node: NodeId,
-    /// At most one exit between two tokens, and one within a token for each cost.
-    pub(super) row: Vec<Exit>,
+    pub(super) node: NodeId,
+    pub(super) row: Row,
     followers: Vec<Follower>,
     callers: Vec<Caller>,
     /// Pairs of states that count, which take over the exits within their bounds.
@@ -83,8 +83,6 @@ pub(super) struct Pair {
     /// many bytes and tokens.
     unbounded: Option<(PairId, u32, u32)>,
     is_explored: bool,
-    /// Whether only exits that can matter are in the row.
-    is_tidy: bool,
 }
 
 /// The rows of a network, as far as they were asked for.
@@ -113,8 +111,8 @@ pub(super) struct Rows {
     relaxations: u64,
     pub(super) walk: Walk,
     tails: Arc<Tails>,
-    /// By rule the exits of those that are one large automaton; `None` for other rules.
-    pub(super) automata: FxHashMap<u32, Option<Arc<RuleExits>>>,
+    /// Automata without calls.
+    pub(super) automata: Automata,
     pub(super) bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -140,7 +138,7 @@ impl Rows {
             relaxations: 0,
             walk: Walk::new(tails.clone()),
             tails,
-            automata: FxHashMap::default(),
+            automata: Automata::default(),
             bytes: 0,
             most_bytes: usize::MAX,
         })
@@ -167,18 +165,14 @@ impl Rows {
         meter: &mut Meter,
     ) -> Result<&[Exit], Halt> {
         let pair = self.pair(state, node);
-        let is_settled = self.fresh.is_empty() && self.queue.is_empty() && self.bounded.is_empty();
+        let is_settled = self.fresh.is_empty()
+            && self.queue.is_empty()
+            && self.bounded.is_empty()
+            && self.automata.is_finished();
         if !is_settled {
             self.work_off(meter)?;
         }
-        let Self { dawg, pairs, .. } = self;
-        let Pair { row, is_tidy, .. } = &mut pairs[pair as usize];
-        if !*is_tidy {
-            // Cheaper exits, found later, may have made some needless, or strings of some.
-            cheapest(dawg, row);
-            *is_tidy = true;
-        }
-        Ok(row)
+        Ok(self.pairs[pair as usize].row.tidied(&mut self.dawg))
     }
 
     fn pair(&mut self, state: u32, node: NodeId) -> PairId {
@@ -192,13 +186,12 @@ impl Rows {
         self.pairs.push(Pair {
             state,
             node,
-            row: Vec::new(),
+            row: Row::default(),
             followers: Vec::new(),
             callers: Vec::new(),
             counting: Vec::new(),
             unbounded: None,
             is_explored: false,
-            is_tidy: false,
         });
         self.clean.push(UNREACHABLE);
         self.numbers.insert((state, node), id);
@@ -217,6 +210,8 @@ impl Rows {
                 self.pass_on(pair, node, cost, kind);
             } else if let Some(&pair) = self.bounded.last() {
                 self.look_again(pair, meter)?;
+            } else if !self.automata.is_finished() {
+                self.go_on_with_last(meter)?;
             } else {
                 self.queue.clear();
                 self.lowest = 0;
@@ -258,8 +253,8 @@ impl Rows {
         self.pairs[pair as usize].unbounded = Some((free, left, most_tokens));
         self.pairs[free as usize].counting.push(pair);
         self.bytes += size_of::<PairId>();
-        for index in 0..self.pairs[free as usize].row.len() {
-            self.take_over_within(pair, self.pairs[free as usize].row[index]);
+        for index in 0..self.pairs[free as usize].row.exits.len() {
+            self.take_over_within(pair, self.pairs[free as usize].row.exits[index]);
         }
         Ok(())
     }
@@ -270,13 +265,13 @@ impl Rows {
             Pair { unbounded: Some((free, bytes, tokens)), is_explored: false, .. } => {
                 let Self { dawg, pairs, clean, .. } = self;
                 let (row, clean) = (&pairs[free as usize].row, clean[free as usize]);
-                let mut kept = row.iter().filter_map(|exit| needed(dawg, *exit, clean));
+                let mut kept = row.exits.iter().filter_map(|exit| needed(dawg, *exit, clean));
                 kept.any(|exit| exit.bytes > bytes || exit.tokens > tokens)
             }
             _ => false,
         };
         if is_needed {
-            self.walk(pair, Goal::All, meter)?;
+            self.walk(pair, meter)?;
         }
         self.bounded.pop();
         if is_needed {
@@ -286,19 +281,20 @@ impl Rows {
     }
 
     /// Walks on from a pair.
-    pub(super) fn walk(&mut self, pair: PairId, goal: Goal, meter: &mut Meter) -> Result<(), Halt> {
+    pub(super) fn walk(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
         let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-        self.walk.from((state, node), goal, (&self.network, &self.dawg), most_bytes, meter)
+        self.walk.from((state, node), None, (&self.network, &self.dawg), most_bytes, meter)
     }
 
     /// Has the row of a pair depend on what was walked from it.
     pub(super) fn explore(&mut self, pair: PairId) {
+        let left = self.left_by_bytes(self.pairs[pair as usize].state);
         let walk = std::mem::take(&mut self.walk);
         self.pairs[pair as usize].is_explored = true;
         let root = self.dawg.root();
-        for (nodes, bytes) in self.by_bytes(&walk.left) {
-            self.add_all(pair, &nodes, bytes);
+        for &(node, bytes) in &left {
+            self.add(pair, Exit { node, tokens: 0, bytes });
         }
         for &(state, bytes) in &walk.ended {
             let ended = self.pair(state, root);
@@ -329,8 +325,8 @@ impl Rows {
     fn add_caller(&mut self, callee: PairId, caller: Caller) {
         self.pairs[callee as usize].callers.push(caller);
         self.bytes += size_of::<Caller>();
-        for index in 0..self.pairs[callee as usize].row.len() {
-            let exit = self.pairs[callee as usize].row[index];
+        for index in 0..self.pairs[callee as usize].row.exits.len() {
+            let exit = self.pairs[callee as usize].row.exits[index];
             if let Some(exit) = needed(&mut self.dawg, exit, self.clean[callee as usize]) {
                 self.go_on(caller, exit);
             }
@@ -364,9 +360,9 @@ impl Rows {
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
         self.pairs[leader as usize].followers.push(follower);
         self.bytes += size_of::<Follower>();
-        self.relaxations += self.pairs[leader as usize].row.len() as u64;
-        for index in 0..self.pairs[leader as usize].row.len() {
-            let exit = self.pairs[leader as usize].row[index];
+        self.relaxations += self.pairs[leader as usize].row.exits.len() as u64;
+        for index in 0..self.pairs[leader as usize].row.exits.len() {
+            let exit = self.pairs[leader as usize].row.exits[index];
             if let Some(exit) = needed(&mut self.dawg, exit, self.clean[leader as usize]) {
                 self.take_over(follower, exit);
             }
@@ -402,19 +398,16 @@ impl Rows {
         same.map(|same| (same.iter().map(|left| left.1).collect(), same[0].0)).collect()
     }
 
-    /// Adds exits that cost nothing.
-    fn add_all(&mut self, pair: PairId, nodes: &[NodeId], bytes: u32) {
+    /// Where the last walk, from a state, left its rule: one node for each number of bytes, and the root by itself.
+    pub(super) fn left_by_bytes(&mut self, state: u32) -> Box<[(NodeId, u32)]> {
         let root = self.dawg.root();
-        if nodes.contains(&root) {
-            self.add(pair, Exit { node: root, tokens: 0, bytes });
+        let mut out = Vec::new();
+        for (mut nodes, bytes) in self.by_bytes(&self.walk.left) {
+            out.extend(nodes.contains(&root).then_some((root, bytes)));
+            nodes.retain(|&node| node != root && self.can_follow(state, node));
+            out.extend(self.dawg.union(&nodes).map(|node| (node, bytes)));
         }
-        let state = self.pairs[pair as usize].state;
-        let nodes = nodes.iter().copied();
-        let nodes: Vec<NodeId> =
-            nodes.filter(|&node| node != root && self.can_follow(state, node)).collect();
-        if let Some(node) = self.dawg.union(&nodes) {
-            self.add(pair, Exit { node, tokens: 0, bytes });
-        }
+        out.into()
     }
 
     /// Whether a token may end at a node, or what can stand beneath a state reads a letter that leads on from there.
@@ -426,7 +419,7 @@ impl Rows {
     }
 
     /// Adds an exit to a row, if it can matter.
-    fn add(&mut self, pair: PairId, mut exit: Exit) {
+    pub(super) fn add(&mut self, pair: PairId, mut exit: Exit) {
         if !self.counts_bytes {
             exit.bytes = 0;
         }
@@ -435,20 +428,14 @@ impl Rows {
         if exit.tokens >= MOST_TOKENS || !is_kept(&self.dawg, &exit, clean) {
             return;
         }
+        let held = size_of::<Exit>();
         if exit.node == root {
-            let (row, Exit { tokens, bytes, .. }) = (&mut self.pairs[pair as usize].row, exit);
-            let known = row.iter_mut().find(|known| known.node == root);
-            match known {
-                Some(known) if (known.tokens, known.bytes) <= (tokens, bytes) => return,
-                Some(known) => *known = exit,
-                None => {
-                    row.push(exit);
-                    self.bytes += size_of::<Exit>();
-                }
+            if self.pairs[pair as usize].row.put_between(exit) {
+                self.bytes += if clean == UNREACHABLE { held } else { 0 };
+                self.clean[pair as usize] = exit.tokens;
+                self.wait(pair, exit, BETWEEN);
             }
-            self.clean[pair as usize] = tokens;
-            self.pairs[pair as usize].is_tidy = false;
-            return self.wait(pair, exit, BETWEEN);
+            return;
         }
         if self.dawg.is_end(exit.node) {
             self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
@@ -462,42 +449,13 @@ impl Rows {
             true => &all,
             false => &follow[network.rule_of(state) as usize],
         };
-        if let Some(node) = dawg.beginning_with(exit.node, follow) {
-            self.add_pending(pair, Exit { node, ..exit });
-        }
-    }
-
-    /// Adds an exit within a token to a row: it and the one of the same cost become one.
-    fn add_pending(&mut self, pair: PairId, mut exit: Exit) {
-        let Self { dawg, pairs, bytes, .. } = self;
+        let Some(node) = dawg.beginning_with(exit.node, follow) else { return };
         let row = &mut pairs[pair as usize].row;
-        let root = dawg.root();
-        let is_same = |known: &Exit| {
-            known.node != root && (known.tokens, known.bytes) == (exit.tokens, exit.bytes)
-        };
-        let place = row.iter().position(is_same);
-        let cheaper = row.iter().filter(|known| known.node != root && known.tokens <= exit.tokens);
-        for known in cheaper {
-            if dawg.covers(known.node, exit.node) {
-                return;
-            }
+        let before = row.exits.len();
+        if let Some(exit) = row.put_within(dawg, Exit { node, ..exit }) {
+            self.bytes = self.bytes + held * row.exits.len() - held * before;
+            self.wait(pair, exit, TO_FOLLOWERS);
         }
-        if let Some(at) = place {
-            exit.node = dawg.union_of_two(exit.node, row[at].node);
-            row[at] = exit;
-        }
-        let before = row.len();
-        row.retain(|known| {
-            let may_be_needless =
-                known.node != root && *known != exit && known.tokens >= exit.tokens;
-            !(may_be_needless && dawg.covers(exit.node, known.node))
-        });
-        if place.is_none() {
-            row.push(exit);
-            *bytes += (row.len() - before.min(row.len())) * size_of::<Exit>();
-        }
-        pairs[pair as usize].is_tidy = false;
-        self.wait(pair, exit, TO_FOLLOWERS);
     }
 
     /// Has an exit wait until it is passed on.
@@ -512,9 +470,9 @@ impl Rows {
 
     /// Passes an exit on to all who depend on it, if it still stands.
     fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32, kind: usize) {
-        let Pair { row, .. } = &self.pairs[pair as usize];
         let stands = |exit: &&Exit| exit.node == node && exit.tokens == cost;
-        let Some(&exit) = row.iter().find(stands) else { return };
+        let row = self.pairs[pair as usize].row.exits.iter();
+        let Some(exit) = row.copied().find(|exit| stands(&exit)) else { return };
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         if kind != TO_CALLERS {
             // Nobody begins to follow while an exit is taken over.

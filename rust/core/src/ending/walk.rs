@@ -1,29 +1,17 @@
 //! What a state leads to by letters alone, within one token.
 
+use super::automata::Toward;
 use super::dawg::{Dawg, NodeId};
 use super::tails::Tails;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, insert, meet};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// A walk goes into rules of at most so many states.
 const FEW_STATES: usize = 64;
-/// Automata of fewer states are walked once, with the goal [`Goal::All`].
-const MANY_STATES: usize = if cfg!(test) { 1 } else { 24 };
-/// The maximum number of states of an automaton whose exits are looked for first.
-const MOST_STATES: usize = 1 << 15;
 /// Walks that hold more give it back.
 const MANY_BYTES: usize = 1 << 20;
-/// What a walk looks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Goal {
-    /// All places.
-    #[default]
-    All,
-    /// Places where a rule that is one automaton is complete, behind one of these classes.
-    Exits(ClassSet),
-}
 
 /// What stands beneath where the walk is in no other rule.
 const NO_RETURN: u32 = u32::MAX;
@@ -38,7 +26,6 @@ const NO_RETURN: u32 = u32::MAX;
 #[derive(Default)]
 pub(super) struct Walk {
     tails: Arc<Tails>,
-    goal: Goal,
     /// Nodes at which the rule is complete.
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
@@ -149,20 +136,19 @@ impl Walk {
         self.next_level.clear();
     }
 
-    /// Walks on from a state with a token read as far as a node.
+    /// Walks on from a state with a token read as far as a node; in an automaton maybe only toward some states.
     ///
     /// # Errors
     /// Those of the meter; [`Halt::Bytes`] where it takes more than `most_bytes`.
     pub(super) fn from(
         &mut self,
         (state, node): (u32, NodeId),
-        goal: Goal,
+        toward: Option<Toward<'_>>,
         (network, dawg): (&Network, &Dawg),
         most_bytes: usize,
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         self.clear();
-        self.goal = goal;
         self.marks.resize(dawg.len() + 1, 0);
         self.level.nodes((state, NO_RETURN)).push(node);
         let mut bytes = 0;
@@ -171,9 +157,13 @@ impl Walk {
             while number < self.level.used {
                 let (place, mut nodes) = self.level.take(number);
                 meter.spend(1 + nodes.len() as u64 / 4)?;
-                self.group(place, &mut nodes, bytes, (network, dawg));
+                self.group(place, toward, &mut nodes, bytes, (network, dawg));
                 self.level.put_back(number, nodes);
                 number += 1;
+            }
+            let is_found = !self.left.is_empty() || !self.ended.is_empty();
+            if is_found && toward.is_some_and(|toward| toward.is_one_enough) {
+                return Ok(());
             }
             bytes += 1;
             std::mem::swap(&mut self.level, &mut self.next_level);
@@ -206,6 +196,7 @@ impl Walk {
     fn group(
         &mut self,
         (state, beneath): Place,
+        toward: Option<Toward<'_>>,
         nodes: &mut Vec<NodeId>,
         bytes: u32,
         (network, dawg): (&Network, &Dawg),
@@ -228,11 +219,12 @@ impl Walk {
             if network.is_final(state) {
                 self.left.extend(nodes.iter().map(|&node| (node, bytes)));
             }
-            if let Goal::Exits(classes) = self.goal {
-                nodes.retain(|&node| meet(dawg.later(node), &classes));
-                return self.step(state, |to| (to, beneath), nodes, (network, dawg));
+            if let Some(toward) = toward {
+                let may_lead = toward.may_lead(state);
+                nodes.retain(|&node| may_lead(dawg.later(node)));
             }
-            let ended = network.after_token(state).filter(|_| ends);
+            let is_looked_for = ends && toward.is_none_or(|toward| toward.ends_in(state));
+            let ended = network.after_token(state).filter(|_| is_looked_for);
             self.ended.extend(ended.map(|state| (state, bytes)));
         } else {
             if network.is_final(state) {
@@ -298,40 +290,9 @@ impl Walk {
         }
     }
 
-    /// The states of a rule that letters lead to from one, and the classes behind which the rule is complete there;
-    /// `None` where one calls another rule, is a set, or counts up to a bound that is near, or where they are too few
-    /// or too many.
-    ///
-    /// # Errors
-    /// Those of the meter.
-    pub(super) fn automaton_from(
-        &mut self,
-        state: u32,
-        network: &Network,
-        meter: &mut Meter,
-    ) -> Result<Option<(ClassSet, FxHashSet<u32>)>, Halt> {
-        let mut last: ClassSet = [0; 4];
-        let mut met: FxHashSet<u32> = FxHashSet::default();
-        let mut work = vec![state];
-        while let Some(state) = work.pop() {
-            if !met.insert(state) {
-                continue;
-            }
-            let is_plain = network.unguarded(state) == state && network.unbounded(state).is_none();
-            if !is_plain || !network.calls(state).is_empty() || met.len() > MOST_STATES {
-                return Ok(None);
-            }
-            let steps =
-                steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
-            meter.spend(1 + steps.len() as u64)?;
-            for (classes, to) in steps {
-                if network.is_final(*to) {
-                    add_all(&mut last, classes);
-                }
-                work.push(*to);
-            }
-        }
-        Ok((met.len() >= MANY_STATES).then_some((last, met)))
+    /// Where letters lead from a state.
+    pub(super) fn steps_of(&mut self, state: u32, network: &Network) -> &[(ClassSet, u32)] {
+        steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails)
     }
 
     /// Whether the rule of a start is finite, small, and calls no other.
