@@ -23,8 +23,11 @@
 //! - so is an exit at a node that another, no dearer, covers;
 //! - and one whose rest nobody beneath the rule can begin to read.
 //!
-//! In a rule that is a large automaton by itself, such as a format, tokens that end within it are looked at only where
-//! they can make a row better (`automata`).
+//! Exits of one cost are one exit, at the node that goes on with the strings of all of them (`unions`): a rule of a
+//! programming language has hundreds, and few different sets of them.
+//!
+//! In a rule that is a large automaton by itself, such as a format, tokens are looked at only where they can make a row
+//! better (`automata`).
 //!
 //! A state that counts up to a bound far away does what the state without that bound does: it takes over
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
@@ -289,12 +292,20 @@ impl Rows {
 
     /// Has the row of a pair depend on what was walked from it.
     pub(super) fn explore(&mut self, pair: PairId) {
-        let left = self.left_by_bytes(self.pairs[pair as usize].state);
         let walk = std::mem::take(&mut self.walk);
         self.pairs[pair as usize].is_explored = true;
-        let root = self.dawg.root();
-        for &(node, bytes) in &left {
-            self.add(pair, Exit { node, tokens: 0, bytes });
+        let (root, follow) = (self.dawg.root(), *self.follow_of(self.pairs[pair as usize].state));
+        for (mut nodes, bytes) in self.by_bytes(&walk.left) {
+            if nodes.contains(&root) {
+                self.add(pair, Exit { node: root, tokens: 0, bytes });
+            }
+            let dawg = &self.dawg;
+            nodes.retain(|&node| {
+                node != root && (dawg.is_end(node) || meet(&follow, dawg.next(node)))
+            });
+            if let Some(node) = self.dawg.union(&nodes) {
+                self.add(pair, Exit { node, tokens: 0, bytes });
+            }
         }
         for &(state, bytes) in &walk.ended {
             let ended = self.pair(state, root);
@@ -398,28 +409,16 @@ impl Rows {
         same.map(|same| (same.iter().map(|left| left.1).collect(), same[0].0)).collect()
     }
 
-    /// Where the last walk, from a state, left its rule: one node for each number of bytes, and the root by itself.
-    pub(super) fn left_by_bytes(&mut self, state: u32) -> Box<[(NodeId, u32)]> {
-        let root = self.dawg.root();
-        let mut out = Vec::new();
-        for (mut nodes, bytes) in self.by_bytes(&self.walk.left) {
-            out.extend(nodes.contains(&root).then_some((root, bytes)));
-            nodes.retain(|&node| node != root && self.can_follow(state, node));
-            out.extend(self.dawg.union(&nodes).map(|node| (node, bytes)));
+    /// The classes that can be read where the rule of a state is complete.
+    fn follow_of(&self, state: u32) -> &ClassSet {
+        match self.network.is_segment(state) {
+            true => &[u64::MAX; 4],
+            false => &self.follow[self.network.rule_of(state) as usize],
         }
-        out.into()
-    }
-
-    /// Whether a token may end at a node, or what can stand beneath a state reads a letter that leads on from there.
-    fn can_follow(&self, state: u32, node: NodeId) -> bool {
-        let follow = &self.follow[self.network.rule_of(state) as usize];
-        self.dawg.is_end(node)
-            || self.network.is_segment(state)
-            || meet(follow, self.dawg.next(node))
     }
 
     /// Adds an exit to a row, if it can matter.
-    pub(super) fn add(&mut self, pair: PairId, mut exit: Exit) {
+    fn add(&mut self, pair: PairId, mut exit: Exit) {
         if !self.counts_bytes {
             exit.bytes = 0;
         }
@@ -442,17 +441,11 @@ impl Rows {
         }
         // The end of the token is an exit between two tokens, and what nothing beneath reads is none.
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
-        let Self { dawg, network, follow, pairs, .. } = self;
-        let state = pairs[pair as usize].state;
-        let all: ClassSet = [u64::MAX; 4];
-        let follow = match network.is_segment(state) {
-            true => &all,
-            false => &follow[network.rule_of(state) as usize],
-        };
-        let Some(node) = dawg.beginning_with(exit.node, follow) else { return };
-        let row = &mut pairs[pair as usize].row;
+        let follow = *self.follow_of(self.pairs[pair as usize].state);
+        let Some(node) = self.dawg.beginning_with(exit.node, &follow) else { return };
+        let row = &mut self.pairs[pair as usize].row;
         let before = row.exits.len();
-        if let Some(exit) = row.put_within(dawg, Exit { node, ..exit }) {
+        if let Some(exit) = row.put_within(&mut self.dawg, Exit { node, ..exit }) {
             self.bytes = self.bytes + held * row.exits.len() - held * before;
             self.wait(pair, exit, TO_FOLLOWERS);
         }
@@ -470,9 +463,9 @@ impl Rows {
 
     /// Passes an exit on to all who depend on it, if it still stands.
     fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32, kind: usize) {
-        let stands = |exit: &&Exit| exit.node == node && exit.tokens == cost;
-        let row = self.pairs[pair as usize].row.exits.iter();
-        let Some(exit) = row.copied().find(|exit| stands(&exit)) else { return };
+        let mut row = self.pairs[pair as usize].row.exits.iter().copied();
+        let stands = |exit: &Exit| exit.node == node && exit.tokens == cost;
+        let Some(exit) = row.find(stands) else { return };
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         if kind != TO_CALLERS {
             // Nobody begins to follow while an exit is taken over.
