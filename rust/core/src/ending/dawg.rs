@@ -4,11 +4,10 @@
 //! are one node (Daciuk et al., 2000, for sorted strings).
 
 use super::strings::{Paths, Strings, Suffixes, UNREACHABLE, is_spelled, shared};
-use super::unions::Unions;
 use crate::network::{ClassSet, add_all, contains, insert};
 use crate::vocabulary::Trie;
 use hashbrown::HashTable;
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 use std::hash::{Hash, Hasher};
 
 /// A node of a [`Dawg`].
@@ -44,6 +43,42 @@ pub(crate) struct Dawg {
     /// All nodes but the root: no two go on with the same strings.
     known: HashTable<NodeId>,
     pub(super) unions: Unions,
+}
+
+/// What is known of operations on nodes (`unions`).
+#[derive(Debug, Default)]
+pub(super) struct Unions {
+    /// By sorted nodes.
+    pub(super) unions: FxHashMap<Box<[NodeId]>, NodeId>,
+    /// Whether the first goes on with all strings of the second.
+    pub(super) covers: FxHashMap<(NodeId, NodeId), bool>,
+    /// What begins with some classes.
+    pub(super) parts: FxHashMap<(NodeId, ClassSet), NodeId>,
+    /// For nodes of which the hard strings were not looked for yet: where their strings are from.
+    pub(super) origins: FxHashMap<NodeId, Origin>,
+    /// Letters looked at so far.
+    pub(super) work: u64,
+    /// Bytes of the keys of unions.
+    pub(super) held: usize,
+}
+
+/// Where the strings of a node are from.
+#[derive(Clone, Debug)]
+pub(super) enum Origin {
+    Union(Box<[NodeId]>),
+    /// Those that begin with one of these classes.
+    Part(NodeId, ClassSet),
+}
+
+impl Unions {
+    /// Bytes held.
+    fn bytes(&self) -> usize {
+        self.held
+            + self.unions.capacity() * (size_of::<(Box<[NodeId]>, NodeId)>() + 1)
+            + self.covers.capacity() * 13
+            + self.parts.capacity() * 41
+            + self.origins.capacity() * (size_of::<(NodeId, Origin)>() + 1)
+    }
 }
 
 /// Makes nodes, of strings that come sorted.

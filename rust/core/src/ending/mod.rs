@@ -8,7 +8,7 @@
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
 //!   leave one, and which can matter.
 //! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
-//!   rule; `automata`: rules without calls, whose tokens lead toward the end first.
+//!   rule; `automata`: rules without calls, and `nearer`: their rows, by tokens that lead toward the end first.
 //! - `letters`: the same in letters, which bounds it without any table; `members`: that of members in any order.
 //!
 //! [`Ending`] is what all texts of a grammar and a vocabulary share; a [`Memo`] has what is known of the
@@ -20,6 +20,7 @@ mod exits;
 mod follow;
 mod letters;
 mod members;
+mod nearer;
 mod rows;
 mod strings;
 mod tails;

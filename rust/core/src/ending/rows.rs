@@ -12,28 +12,24 @@
 //! - `p` calls `s` and returns to `r`: for each exit `(v, k)` of `(s, w)` the row of `(r, v)`, `k` tokens
 //!   more.
 //!
-//! Pairs are made when they are first asked for. What a pair leads to by letters alone is walked at once
-//! ([`Walk`]) and has no rows of its own: pairs are made where a token ends, at calls, and where they
-//! return to. Changes are worked off by their cost, cheapest first.
-//! Only exits that can matter are kept (docs/design/ending-in-time.md, "What may be
+//! Pairs are made when they are first asked for. What a pair leads to by letters alone is walked at once ([`Walk`]) and
+//! has no rows of its own: pairs are made where a token ends, at calls, and where they return to. Changes are worked off
+//! by their cost, cheapest first. Only exits that can matter are kept (docs/design/ending-in-time.md, "What may be
 //! dropped", has the proofs):
 //!
-//! - with `n` tokens the frame can be left between two tokens, and whatever the token under way reads
-//!   beneath can be read by [`Dawg::tokens`] more: an exit that costs as much is dropped;
+//! - with `n` tokens the frame can be left between two tokens, and whatever the token under way reads beneath can be
+//!   read by [`Dawg::tokens`] more: an exit that costs as much is dropped;
 //! - so is an exit at a node that another, no dearer, covers;
 //! - and one whose rest nobody beneath the rule can begin to read.
 //!
-//! Exits of one cost are one exit, at the node that goes on with the strings of all of them (`unions`): a rule of a
-//! programming language has hundreds, and few different sets of them.
-//!
-//! In a rule that is a large automaton by itself, such as a format, tokens are looked at only where they can make a row
-//! better (`automata`).
+//! Exits of one cost are one exit, at the node that goes on with the strings of all of them (`unions`). In a rule that is
+//! a large automaton by itself, such as a format, tokens are looked at only where they can make a row better (`nearer`).
 //!
 //! A state that counts up to a bound far away does what the state without that bound does: it takes over
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
-use super::automata::Automata;
+use super::automata::{Automaton, AutomatonState, Level};
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, Row, is_kept, needed};
 use super::follow::follow;
@@ -113,9 +109,13 @@ pub(super) struct Rows {
     /// Exits passed on so far.
     relaxations: u64,
     pub(super) walk: Walk,
-    tails: Arc<Tails>,
-    /// Automata without calls.
-    pub(super) automata: Automata,
+    pub(super) tails: Arc<Tails>,
+    /// Rules that are one automaton.
+    pub(super) automata: Vec<Automaton>,
+    /// By rule the number of its automaton, if it has one.
+    pub(super) automaton_of_rule: FxHashMap<u32, Option<usize>>,
+    /// Pairs of automata that may need more tokens than were looked at, with their places.
+    pub(super) unfinished: Vec<(PairId, AutomatonState, Level)>,
     pub(super) bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -141,7 +141,9 @@ impl Rows {
             relaxations: 0,
             walk: Walk::new(tails.clone()),
             tails,
-            automata: Automata::default(),
+            automata: Vec::new(),
+            automaton_of_rule: FxHashMap::default(),
+            unfinished: Vec::new(),
             bytes: 0,
             most_bytes: usize::MAX,
         })
@@ -171,7 +173,7 @@ impl Rows {
         let is_settled = self.fresh.is_empty()
             && self.queue.is_empty()
             && self.bounded.is_empty()
-            && self.automata.is_finished();
+            && self.unfinished.is_empty();
         if !is_settled {
             self.work_off(meter)?;
         }
@@ -213,7 +215,7 @@ impl Rows {
                 self.pass_on(pair, node, cost, kind);
             } else if let Some(&pair) = self.bounded.last() {
                 self.look_again(pair, meter)?;
-            } else if !self.automata.is_finished() {
+            } else if !self.unfinished.is_empty() {
                 self.go_on_with_last(meter)?;
             } else {
                 self.queue.clear();
@@ -380,17 +382,16 @@ impl Rows {
         }
     }
 
-    fn take_over(&mut self, Follower { pair, tokens, bytes }: Follower, exit: Exit) {
-        let tokens = exit.tokens.saturating_add(tokens);
-        let bytes = exit.bytes.saturating_add(bytes);
-        self.add(pair, Exit { node: exit.node, tokens, bytes });
+    fn take_over(&mut self, follower: Follower, exit: Exit) {
+        let tokens = exit.tokens.saturating_add(follower.tokens);
+        let bytes = exit.bytes.saturating_add(follower.bytes);
+        self.add(follower.pair, Exit { tokens, bytes, ..exit });
     }
 
     /// A pair of a state that counts takes over an exit of the state without a bound.
     fn take_over_within(&mut self, pair: PairId, exit: Exit) {
         self.relaxations += 1;
-        let bounds = self.pairs[pair as usize].unbounded;
-        match bounds {
+        match self.pairs[pair as usize].unbounded {
             Some((_, bytes, tokens)) if exit.bytes > bytes || exit.tokens > tokens => {
                 self.bounded.push(pair);
             }
@@ -436,10 +437,10 @@ impl Rows {
             }
             return;
         }
+        // The end of the token is an exit between two tokens, and what nothing beneath reads is none.
         if self.dawg.is_end(exit.node) {
             self.add(pair, Exit { node: root, tokens: exit.tokens + 1, ..exit });
         }
-        // The end of the token is an exit between two tokens, and what nothing beneath reads is none.
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         let follow = *self.follow_of(self.pairs[pair as usize].state);
         let Some(node) = self.dawg.beginning_with(exit.node, &follow) else { return };
@@ -464,15 +465,15 @@ impl Rows {
     /// Passes an exit on to all who depend on it, if it still stands.
     fn pass_on(&mut self, pair: PairId, node: NodeId, cost: u32, kind: usize) {
         let mut row = self.pairs[pair as usize].row.exits.iter().copied();
-        let stands = |exit: &Exit| exit.node == node && exit.tokens == cost;
-        let Some(exit) = row.find(stands) else { return };
+        let exit = row.find(|exit| exit.node == node && exit.tokens == cost);
+        let Some(exit) = exit else { return };
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         if kind != TO_CALLERS {
             // Nobody begins to follow while an exit is taken over.
             let followers = std::mem::take(&mut self.pairs[pair as usize].followers);
             for &follower in &followers {
-                let (tokens, clean) =
-                    (exit.tokens + follower.tokens, self.clean[follower.pair as usize]);
+                let tokens = exit.tokens + follower.tokens;
+                let clean = self.clean[follower.pair as usize];
                 if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
                     self.take_over(follower, exit);
                 }

@@ -1,7 +1,10 @@
 //! Tail calls: calls behind which nothing is left to do. To leave the called rule is to leave the rule that calls it.
 
 use crate::budget::{Halt, Meter};
-use crate::network::{Call, Network};
+use crate::network::{Call, ClassSet, Network, insert};
+
+/// Classes, and the state to which all of them lead.
+pub(super) type Steps = Box<[(ClassSet, u32)]>;
 
 /// The tail calls of a network that need no rows of their own.
 #[derive(Debug, Default)]
@@ -47,6 +50,22 @@ impl Tails {
             done += 1;
         }
         starts
+    }
+
+    /// Where letters lead from a state, by way of tail calls too.
+    pub(super) fn steps(&self, network: &Network, state: u32) -> Steps {
+        let starts = self.starts(network, state).into_iter();
+        let edges = starts.flat_map(|start| network.edges(start));
+        let mut edges: Vec<(u32, u8)> = edges.map(|(class, to)| (to, class)).collect();
+        edges.sort_unstable();
+        edges.dedup();
+        let by_target = edges.chunk_by(|a, b| a.0 == b.0);
+        let step = |edges: &[(u32, u8)]| {
+            let mut classes: ClassSet = [0; 4];
+            edges.iter().for_each(|&(_, class)| insert(&mut classes, class));
+            (classes, edges[0].0)
+        };
+        by_target.map(step).collect()
     }
 
     /// Bytes held.

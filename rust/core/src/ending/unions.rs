@@ -4,33 +4,9 @@
 //! Equal sets of strings are one node, so that an operation on the same nodes is done once (as for decision diagrams;
 //! Bryant, 1986; Minato, 1993).
 
-use super::dawg::{Dawg, NodeId};
+use super::dawg::{Dawg, NodeId, Origin};
 use crate::network::{ClassSet, contains, meet};
-use rustc_hash::{FxHashMap, FxHashSet};
-
-/// What is known of operations.
-#[derive(Debug, Default)]
-pub(super) struct Unions {
-    /// By sorted nodes.
-    unions: FxHashMap<Box<[NodeId]>, NodeId>,
-    /// Whether the first goes on with all strings of the second.
-    covers: FxHashMap<(NodeId, NodeId), bool>,
-    /// What begins with some classes.
-    parts: FxHashMap<(NodeId, ClassSet), NodeId>,
-    /// For nodes of which the hard strings were not looked for yet: where their strings are from.
-    origins: FxHashMap<NodeId, Origin>,
-    /// Letters looked at so far.
-    pub(super) work: u64,
-    held: usize,
-}
-
-/// Where the strings of a node are from.
-#[derive(Clone, Debug)]
-enum Origin {
-    Union(Box<[NodeId]>),
-    /// Those that begin with one of these classes.
-    Part(NodeId, ClassSet),
-}
+use rustc_hash::FxHashSet;
 
 /// A union that waits for those of its children.
 struct Open {
@@ -48,17 +24,6 @@ impl Open {
         letters.sort_unstable();
         letters.dedup();
         Self { nodes: nodes.into(), letters, done: 0, children: Vec::new() }
-    }
-}
-
-impl Unions {
-    /// Bytes held.
-    pub(super) fn bytes(&self) -> usize {
-        self.held
-            + self.unions.capacity() * (size_of::<(Box<[NodeId]>, NodeId)>() + 1)
-            + self.covers.capacity() * 13
-            + self.parts.capacity() * 41
-            + self.origins.capacity() * (size_of::<(NodeId, Origin)>() + 1)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use super::automata::Toward;
 use super::dawg::{Dawg, NodeId};
-use super::tails::Tails;
+use super::tails::{Steps, Tails};
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, add_all, insert, meet};
+use crate::network::{ClassSet, Network, add_all, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -48,9 +48,6 @@ pub(super) struct Walk {
     marks: Vec<u32>,
     groups: u32,
 }
-
-/// Classes, and the state to which all of them lead.
-type Steps = Box<[(ClassSet, u32)]>;
 
 /// A state, and where the rule of it returns to.
 type Place = (u32, u32);
@@ -290,11 +287,6 @@ impl Walk {
         }
     }
 
-    /// Where letters lead from a state.
-    pub(super) fn steps_of(&mut self, state: u32, network: &Network) -> &[(ClassSet, u32)] {
-        steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails)
-    }
-
     /// Whether the rule of a start is finite, small, and calls no other.
     fn enters(&mut self, start: u32, network: &Network) -> bool {
         if let Some(&known) = self.is_entered.get(&start) {
@@ -316,26 +308,10 @@ fn steps_of<'s>(
     tails: &Tails,
 ) -> &'s Steps {
     known.entry(state).or_insert_with(|| {
-        let steps = steps(network, state, tails);
+        let steps = tails.steps(network, state);
         *bytes_held += 32 + std::mem::size_of_val(&*steps);
         steps
     })
-}
-
-/// Where letters lead from a state, by way of tail calls too.
-fn steps(network: &Network, state: u32, tails: &Tails) -> Steps {
-    let starts = tails.starts(network, state).into_iter();
-    let edges = starts.flat_map(|start| network.edges(start));
-    let mut edges: Vec<(u32, u8)> = edges.map(|(class, to)| (to, class)).collect();
-    edges.sort_unstable();
-    edges.dedup();
-    let by_target = edges.chunk_by(|a, b| a.0 == b.0);
-    let step = |edges: &[(u32, u8)]| {
-        let mut classes: ClassSet = [0; 4];
-        edges.iter().for_each(|&(_, class)| insert(&mut classes, class));
-        (classes, edges[0].0)
-    };
-    by_target.map(step).collect()
 }
 
 /// Whether a rule has few states, calls no other, and none of its states leads back to itself. No rule
