@@ -604,8 +604,7 @@ class Matcher(metaclass=Named):
                 ``max_accept_work``.
             CancelledError: as :meth:`accept_token`.
         """
-        if limit < 0:
-            raise ValueError(f"limit must be 0 or more, not {limit}")
+        limit = _count(limit, "limit")
         try:
             return self._core.forced_bytes(limit, _within(interrupt))
         except CancelledError as error:

@@ -138,6 +138,85 @@ def test_the_nearest_end_is_as_many_tokens_away_as_it_takes() -> None:
     assert allowed(matcher, b"a", b"\xf0", b"!") == [False, False, True]
 
 
+@pytest.mark.parametrize("most", [1, 2, 5])
+@pytest.mark.parametrize(
+    ("before", "tokens"),
+    [("(", [b"("]), ("(ab", [b"(a", b"b"]), ("((", [b"(", b"("]), ("((", [b"(("]), ("(", [b"(x"])],
+)
+def test_any_token_may_stand_before_the_rule(most: int, before: str, tokens: list[bytes]) -> None:
+    """Also one of a single byte, and one that begins before the rule and reads into it."""
+    vocabulary = Vocabulary(
+        [*LETTER.token_bytes[:-1], b"((", b"(x", b"xy", b"</s>"], stop_token_ids=[262]
+    )
+    # The rule reads many bytes, so that its masks are shared by all who call it.
+    text = f'root ::= "{before}" t ")"\nt[max_tokens={most}] ::= [^)]+'
+    for classes in ("never", "now"):
+        matcher = read(reader(text, vocabulary, classes), *tokens)
+        for _ in range(most):
+            assert allowed(matcher, b"xy", b"x") == [True, True]
+            read(matcher, b"xy")
+        assert allowed(matcher, b"xy", b"x", b")") == [False, False, True]
+
+
+@st.composite
+def wide_and_narrow(draw: st.DrawFn) -> tuple[str, str]:
+    """Two spellings of a grammar: with sets of few letters, and of all but few."""
+    parts = ["[ab]", "[ab]+", "[ab]*", '"ab"', '("a" | "b" "c")', "[abc]", '("cb")?', "[ab]{2,3}"]
+    body = " ".join(draw(st.lists(st.sampled_from(parts), min_size=1, max_size=3)))
+    root = draw(
+        st.sampled_from(['"_" t "!"', '("_" | "a_") t "!"', '"__" t', '"_" t "_" t "!"', 't "!"'])
+    )
+    most = draw(st.integers(1, 3))
+    narrow = f"root ::= {root}\nt[max_tokens={most}] ::= {body}"
+    wide = narrow.replace("[ab]", "[^c!_\\xff]").replace("[abc]", "[^!_\\xff]")
+    return narrow, wide
+
+
+@examples(300)
+@given(wide_and_narrow(), st.randoms(use_true_random=False, note_method_calls=False))
+def test_wide_rules_count_as_narrow_ones(texts: tuple[str, str], random: Random) -> None:
+    """Every bit along walks, with and without classes and a budget of the text."""
+    tokens = [
+        *(b"a", b"b", b"c", b"_", b"!", b"ab", b"_a", b"__", b"a_a", b"b!", b"cb", b"_ab", b"aaa"),
+        *(b"b_", b"!_", b"</s>"),
+    ]
+    vocabulary = Vocabulary(tokens, stop_token_ids=[len(tokens) - 1])
+    left = random.choice([None, 6, 12])
+    matchers = []
+    for text in texts:
+        for classes in ("never", "now"):
+            compiled = compiled_with(tokfold.Grammar.from_ebnf(text), vocabulary, classes=classes)
+            try:
+                matchers.append(Matcher(compiled, max_tokens=left))
+            except tokfold.TokenBudgetError:
+                matchers.append(None)
+    assert len({matcher is None for matcher in matchers}) == 1
+    while all(matchers):
+        masks = [mask_of(matcher, len(tokens))[0] for matcher in matchers]
+        assert all(mask == masks[0] for mask in masks), texts
+        CASES["rules in tokens: wide"] += 1
+        for token in range(len(tokens) - 1):
+            found = {matcher.fork().accept_token(token) for matcher in matchers}
+            assert found == {masks[0][token]}, (texts, token)
+        allowed = [token for token in range(len(tokens) - 1) if masks[0][token]]
+        if not allowed:
+            break
+        token = random.choice(allowed)
+        assert all(matcher.accept_token(token) for matcher in matchers)
+    if all(matchers) and left is not None:
+        assert all(matcher.is_accepting for matcher in matchers)
+
+
+def test_classes_know_that_tokens_are_spent_beside_whole_tokens() -> None:
+    tokens = [b"<", b"a", b"b", b"aa", b"aaa", b"!", b"<S>", b"</s>"]
+    vocabulary = Vocabulary(tokens, stop_token_ids=[7], special_token_ids=[6])
+    text = 'root ::= p "!" Token(6)\np[max_tokens=1] ::= "<" [ab] [ab]+'
+    for classes in ("never", "now"):
+        matcher = read(reader(text, vocabulary, classes), b"<")
+        assert allowed(matcher, b"a", b"b", b"aa", b"aaa", b"!") == [True, True, True, False, False]
+        assert allowed(read(matcher, b"aa", b"!"), b"!") == [False]
+
+
 def test_without_a_token_there_are_the_shortest_texts() -> None:
     text = 'root ::= t "!"\nt[max_tokens=0] ::= "(" [ab]* "b)" | "a" [ab]{2,4}'
     assert allowed(reader(text), b"(", b"(a", b"a", b"b") == [True, False, True, False]

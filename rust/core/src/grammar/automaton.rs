@@ -79,10 +79,11 @@ pub struct UniqueItems {
     pub nested: bool,
     /// Whether each number in an item may end behind each digit of it.
     pub whole_numbers: bool,
-    /// The bytes that end any array at most, whatever it has read, where such a number is known: the array
-    /// may end behind each item. Either no item has more bytes. Or behind each prefix of a string item, and
-    /// of a number item that has a nonzero digit, follow two printable ASCII letters, for numbers two nonzero
-    /// digits, and an end within [`Self::MOST_TO_END`] letters: then it is [`Self::SOON`].
+    /// The bytes by which the shortest end of any array is longer than one that may repeat items, at most, whatever
+    /// it has read, where such a number is known: for each item that the array must have, and for one at least, the
+    /// bytes of an item. Either no item has more bytes. Or behind each prefix of a string item, and of a number
+    /// item that has a nonzero digit, follow two printable ASCII letters, for numbers two nonzero digits, and an
+    /// end within [`Self::MOST_TO_END`] letters: then they are [`Self::SOON`].
     pub ends_within: Option<u32>,
 }
 

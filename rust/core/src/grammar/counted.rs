@@ -1,5 +1,6 @@
 //! Automata that count the parts of their texts, written out: states for each number of parts.
 
+use super::tokens::NO_TOKEN;
 use super::{ByteAutomaton, Expr, Grammar, GrammarBuilder};
 use crate::automata::lengths::Lengths;
 use crate::budget::{Budget, Interrupt};
@@ -141,7 +142,7 @@ impl Grammar {
         }
         let mut builder = GrammarBuilder::new();
         let position = self.rule(self.root).position;
-        let none = builder.add(Expr::Tokens([(u32::MAX, u32::MAX)].into()), position);
+        let none = builder.add(Expr::Tokens([(NO_TOKEN, NO_TOKEN)].into()), position);
         // All others stand one place further.
         let next = |id: ExprId| ExprId::new(id.index() + 1);
         for (expr, &position) in self.exprs.iter().zip(&self.positions) {

@@ -15,6 +15,8 @@ type Ids = Box<[(u32, u32)]>;
 /// Numbers from here on are no ids but marks: that of a stop token is this and its id. Vocabularies have
 /// fewer ids.
 pub(crate) const FIRST_MARK: u32 = 1 << 31;
+/// The id of no token, and no mark: what it leads to is never read.
+pub(crate) const NO_TOKEN: u32 = FIRST_MARK - 1;
 /// The mark of a text that may end with any stop token.
 pub(crate) const ANY_STOP: u32 = u32::MAX;
 

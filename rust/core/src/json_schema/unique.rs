@@ -157,13 +157,15 @@ impl Converter<'_> {
             is_exact &= counts_all;
         }
         let is_plain = matches!(self.arrays[usize::from(inner)], ArrayAutomaton::Plain { .. });
-        if !is_plain || least > 1 || out.nested {
+        if !is_plain || out.nested {
             out.ends_within = None;
         }
         for &value in &values {
             let Some(most) = out.ends_within else { break };
             out.ends_within = self.values_end_within(value)?.map(|own| own.max(most));
         }
+        // As many items as the array must have may be longer than those of a shortest completion.
+        out.ends_within = out.ends_within.and_then(|most| most.checked_mul(least.max(1)));
         match self.suffices((inner, &values), least, out, is_exact, schema)? {
             true => Ok(Some(out)),
             false => Ok(None),

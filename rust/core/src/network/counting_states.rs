@@ -111,6 +111,11 @@ impl Network {
         self.has_counters() && self.counters.count_tokens()
     }
 
+    /// Whether the rule of a state counts tokens.
+    pub(crate) fn is_counting_tokens(&self, state: u32) -> bool {
+        self.is_counting(state) && self.counters.counts_tokens(state)
+    }
+
     /// The state that follows where the first byte of a token has led to `state`.
     pub(crate) fn after_first(&self, state: u32) -> u32 {
         if self.is_counting(state) { self.counters.after_first(state) } else { state }

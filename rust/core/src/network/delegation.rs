@@ -65,11 +65,19 @@ impl Network {
     }
 
     /// The only call of a state that does nothing else and is delegated: such a state need not
-    /// stand on a stack.
+    /// stand on a stack. A rule that counts tokens is entered by a byte of its own, which says
+    /// whether a token begins in it.
     #[inline]
     pub(crate) fn passes_on(&self, state: u32) -> Option<Call> {
         match *self.delegated(state) {
-            [call] if !self.has_own(state) && !self.is_final(state) => Some(call),
+            [call]
+                if self.has_own(state)
+                    || self.is_final(state)
+                    || self.is_counting_tokens(call.start) =>
+            {
+                None
+            }
+            [call] => Some(call),
             _ => None,
         }
     }

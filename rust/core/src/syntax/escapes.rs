@@ -4,8 +4,9 @@
 //! included), each encoded the way UTF-8 encodes it. Two escapes `\u` that are a surrogate pair are one
 //! character; half of one is none, and ends a range at most.
 //! Escapes are XGrammar's: `\n \r \t \a \b \f \v \e \0 \\ \" \' \? \/`,
-//! `\x` with every hexadecimal digit that follows, `\u` with four, `\U` with eight; in classes
+//! `\x` with one or two hexadecimal digits, `\u` with four, `\U` with eight; in classes
 //! also `\^ \$ \. \* \+ \( \) \[ \] \{ \} \| \-`. GBNF adds `\[ \] \-` in literals.
+//! Behind `\x` XGrammar reads every digit that follows, and llama.cpp two: where these differ, neither is meant.
 
 use crate::error::{Error, Position, Result};
 use crate::grammar::CharSet;
@@ -219,6 +220,7 @@ fn hexadecimal(
     letter: char,
     wanted: Option<usize>,
 ) -> Result<u32> {
+    let from = cursor.rest();
     let mut code: u32 = 0;
     let mut digits = 0;
     while wanted != Some(digits) {
@@ -228,20 +230,27 @@ fn hexadecimal(
         digits += 1;
     }
     if digits == 0 || wanted.is_some_and(|w| w != digits) {
-        let wanted = wanted.map_or("at least 1".into(), |count| count.to_string());
+        let wanted = wanted.map_or("1 or 2".into(), |count| count.to_string());
         let message = format!("`\\{letter}` needs {wanted} hexadecimal digits, found {digits}");
         return Err(syntax(here, message));
     }
-    if code > LAST {
-        let advice = if letter == 'x' {
-            "; `\\x` takes every hexadecimal digit that follows, so write `\\u00HH` before a digit"
-        } else {
-            ""
+    if letter == 'x' && digits > 2 {
+        let text = &from[..digits];
+        let (first, rest) = text.split_at(2);
+        let whole = match code {
+            0..=0xFFFF => format!("U+{code:04X}, which is `\\u{code:04x}`"),
+            0x1_0000..=LAST => format!("U+{code:04X}, which is `\\U{code:08x}`"),
+            _ => "no code point".into(),
         };
-        return Err(syntax(
-            here,
-            format!("`\\{letter}` names a code point past U+10FFFF, the last one{advice}"),
-        ));
+        let message = format!(
+            "`\\x{text}` has more than two digits: XGrammar reads all of them, {whole}, and llama.cpp two; for \
+             these write `\\u00{first}` before `{rest}`"
+        );
+        return Err(syntax(here, message));
+    }
+    if code > LAST {
+        let message = format!("`\\{letter}` names a code point past U+10FFFF, the last one");
+        return Err(syntax(here, message));
     }
     Ok(code)
 }

@@ -4,7 +4,6 @@
 //!
 //! The language is the union of XGrammar's EBNF and llama.cpp's GBNF; where the two read one
 //! text differently, XGrammar's reading holds:
-//! - `\x` takes every hexadecimal digit that follows, not two;
 //! - `[]` matches nothing and `[^]` any code point (in GBNF both are the empty string);
 //! - a rule ends where the next `name ::=` begins, not at the end of the line;
 //! - a name may hold `_` and `.`; a name with a dot that is no rule is read as GBNF's any-code-point
@@ -18,7 +17,8 @@
 //!
 //! Refused though an engine reads it, since it is a slip or has no exact meaning: a line end inside
 //! a literal or class, an empty right-hand side, half of a surrogate pair in a literal, code points past U+10FFFF, numbers past their
-//! range (XGrammar wraps them), text after a NUL (XGrammar drops it).
+//! range (XGrammar wraps them), text after a NUL (XGrammar drops it), `\x` with more than two digits (XGrammar takes all
+//! of them, llama.cpp two).
 //!
 //! Layers, each knowing only those before it: `scanner` (bytes to tokens, never fails), `escapes`
 //! (the inside of literals and classes), `options`, `macros`, `parser` (tokens to arena),

@@ -1,12 +1,12 @@
 //! What XGrammar's printer writes ambiguously.
 //!
-//! It writes a code point below 256 as `\x` and two digits, but its reader, and so ours, takes
-//! every hexadecimal digit that follows: it prints "éa" as `"\xe9a"`, which reads as U+0E9A.
+//! It writes a code point below 256 as `\x` and two digits, but its reader takes every hexadecimal
+//! digit that follows: it prints "éa" as `"\xe9a"`, which it reads as U+0E9A.
 
 use std::borrow::Cow;
 
 /// The text of `str(xgrammar.Grammar)` with each `\xHH` written as `\u00HH`, which reads as what
-/// was meant. Not for text that a person wrote, where `\x1F600` is one code point.
+/// was meant. Not for text that a person wrote, who may mean one code point by `\x1F600`.
 ///
 /// Two losses stay: a literal is printed only up to its first NUL, and a class whose first
 /// character is `^` is printed as a negated one.

@@ -184,8 +184,8 @@ pub(super) fn token_reference(text: &str, position: Position) -> Result<Macro> {
         return Err(Error::Unsupported {
             construct: shown(text),
             message: format!(
-                "a token named by its text needs a vocabulary, which a grammar does not have; \
-                 write its id: {name}(id)"
+                "a grammar has no vocabulary to look for a token in; write its id, a number from 0: \
+                 {name}(id)"
             ),
             position,
         });
