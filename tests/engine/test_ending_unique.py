@@ -40,6 +40,7 @@ LETTERS = [bytes([byte]) for byte in b'[]{},:"01abklnutrex5-. \\']
 PIECES = [
     *(b"10", b"ab", b'","', b'",', b'"a"', b'["', b'"]', b'["a', b"0,", b",0", b"0]", b"]}", b'"}'),
     *(b'"k":[', b'{"k":[', b"[0,0]", b'["",""]', b"null", b"1,2]", b"1,1]", b'","a"]', b"\\u0061"),
+    *(b'","b","', b'","","', b'b"', b'"b","', b"\\u00", b"61"),
     *(b".5", b"1.0", b"e1", b", ", b"[1,", b'],"l":[', b'"l":["a",', b'"x"'),
 ]
 
@@ -92,9 +93,12 @@ def tokens_of(bitmask: Any, size: int) -> list[int]:
     return [int(token) for token in np.flatnonzero(bits)]
 
 
-def schema_of(random: Random) -> dict[str, Any]:
+def schema_of(random: Random, needs_several: bool) -> dict[str, Any]:
     def array() -> dict[str, Any]:
         out: dict[str, Any] = {"type": "array", "uniqueItems": True, "items": random.choice(ITEMS)}
+        if needs_several:
+            out["items"] = random.choice([item for item in ITEMS if "string" in item["type"]])
+            return {**out, "minItems": random.randint(2, 3)}
         if random.random() < 0.35:
             out["minItems"] = random.randint(1, 3)
         if random.random() < 0.2:
@@ -112,14 +116,16 @@ def schema_of(random: Random) -> dict[str, Any]:
     return {"anyOf": [array(), {"type": "array", "items": {"type": "integer"}, "maxItems": 3}]}
 
 
-def settings(random: Random) -> Iterator[tuple[dict[str, Any], list[bytes], Any]]:
+def settings(
+    random: Random, needs_several: bool = False
+) -> Iterator[tuple[dict[str, Any], list[bytes], Any]]:
     """Schemas that compile, with tokens and what was compiled."""
     while True:
         letters = [letter for letter in LETTERS if random.random() < 0.93]
         tokens = list(dict.fromkeys(letters + random.sample(PIECES, random.randint(4, 16))))
         random.shuffle(tokens)
         vocabulary = tokfold.Vocabulary([*tokens, b"</s>"], stop_token_ids=[len(tokens)])
-        schema = schema_of(random)
+        schema = schema_of(random, needs_several)
         try:
             grammar = tokfold.Grammar.from_json_schema(schema)
             compiled = compiled_with(grammar, vocabulary, check_tokens=False)
@@ -140,11 +146,12 @@ def begun(random: Random, compiled: Any, tokens: list[bytes], search: Search) ->
     return matcher
 
 
+@pytest.mark.parametrize("needs_several", [False, True])
 @pytest.mark.parametrize("seed", range(150 if LONG else 5))
-def test_every_bit_and_every_least_budget(seed: int) -> None:
+def test_every_bit_and_every_least_budget(seed: int, needs_several: bool) -> None:
     random = Random(seed)
     compared = 0
-    for schema, tokens, compiled in settings(random):
+    for schema, tokens, compiled in settings(random, needs_several):
         search = Search(len(tokens) + 1)
         matcher = begun(random, compiled, tokens, search)
         try:

@@ -29,8 +29,8 @@ short ::= "\"" [^"\\\r\n]{3,40} "\""
 note ::= "\"" [^"\\\r\n]{0,300} "\""
 code ::= "\"" [a-z0-9_-]{5,96} "\""
 text ::= "\"" inside
-inside ::= "\"" | [^"\\\x00-\x1f] inside | "\\" ["\\/bfnrt] inside
-key ::= "\"" ("\"" | [^"\\\x00-\x1fn] inside | "n" ("\"" | [^"\\\x00-\x1fa] inside | "a" inside))
+inside ::= "\"" | [^"\\\u0000-\u001f] inside | "\\" ["\\/bfnrt] inside
+key ::= "\"" ("\"" | [^"\\\x00-\x1fn] inside | "n" ("\"" | [^"\\\x00-\u001fa] inside | "a" inside))
 """
 TEXT = (
     '{"name": "Grace Brewster Murray Hopper, é", "note": "' + "ein Text, 日本語 " * 12 + '", '

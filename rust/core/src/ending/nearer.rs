@@ -76,13 +76,15 @@ impl Rows {
             self.find_begun(at, meter)?;
             let automaton = &self.automata[at.automaton];
             let begun = automaton.begun[at.place];
+            let is_between = self.is_between(pair);
+            // Each walk begins anew, so that a pair has few: where strings are missing all tokens are looked at.
             next = match clean {
-                UNREACHABLE if self.is_between(pair) && begun > level + 1 => begun - 1,
-                UNREACHABLE => automaton.highest(),
-                _ => clean.saturating_sub(1).max(level + 1),
+                _ if is_between && begun == UNREACHABLE => level,
+                UNREACHABLE if is_between && begun > level + 1 => begun - 1,
+                0..UNREACHABLE if clean > level + 1 => clean - 1,
+                _ => automaton.highest(),
             };
-            let is_left = begun != UNREACHABLE || !self.is_between(pair);
-            next = if is_left { next.min(automaton.highest()) } else { level };
+            next = next.min(automaton.highest());
         }
         if next > level {
             self.walk_toward(pair, (at, next), meter)?;

@@ -59,6 +59,8 @@ struct Groups {
     /// Those in use come first.
     groups: Vec<(Place, Vec<NodeId>)>,
     used: usize,
+    /// Nodes that were looked for so far, for the meter.
+    reached: usize,
 }
 
 impl Groups {
@@ -153,8 +155,10 @@ impl Walk {
             let mut number = 0;
             while number < self.level.used {
                 let (place, mut nodes) = self.level.take(number);
-                meter.spend(1 + nodes.len() as u64 / 4)?;
+                let before = self.next_level.reached;
                 self.group(place, toward, &mut nodes, bytes, (network, dawg));
+                let reached = (self.next_level.reached - before + nodes.len()) as u64;
+                meter.spend(1 + reached / 2)?;
                 self.level.put_back(number, nodes);
                 number += 1;
             }
@@ -276,14 +280,18 @@ impl Walk {
         (network, dawg): (&Network, &Dawg),
     ) {
         let steps = steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
+        self.next_level.reached += steps.len() * (1 + nodes.len() / 4);
         for (classes, to) in steps {
             if !nodes.iter().any(|&node| meet(classes, dawg.next(node))) {
                 continue;
             }
             let to = self.next_level.nodes(place(*to));
+            let before = to.len();
             for &node in nodes {
                 to.extend(dawg.children_by(node, classes));
             }
+            let reached = to.len() - before;
+            self.next_level.reached += reached;
         }
     }
 

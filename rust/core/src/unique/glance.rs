@@ -2,7 +2,9 @@
 //! all before, whatever follows.
 
 use super::arrays::{Arrays, At};
+use super::place::{ArrayId, Place};
 use super::reader::{End, Escape, Phase, Reader, STRING};
+use crate::budget::Halt;
 
 /// Where a token has led, as far as its bytes say.
 #[derive(Clone, Debug)]
@@ -32,7 +34,30 @@ impl Glance {
     }
 }
 
+impl Glance {
+    /// Whether the next byte belongs to an escape that has begun.
+    pub(crate) fn is_in_escape(&self) -> bool {
+        let Self::Reading(reader) = self else { return false };
+        matches!(reader.phase, Phase::String(escape) if escape != Escape::default())
+    }
+}
+
 impl Arrays {
+    /// For a text in a string that is no beginning of an item before: the place where it stands in a string that
+    /// equals no item at all, also none that follows. `None` for others.
+    ///
+    /// # Errors
+    /// [`Halt::Bytes`] where there is no number for so much text.
+    pub(crate) fn any_apart(&mut self, id: ArrayId) -> Result<Option<ArrayId>, Halt> {
+        let place = *self.place(id);
+        if place.phase != Phase::String(Escape::default()) || place.like.is_some() {
+            return Ok(None);
+        }
+        // No string says this byte.
+        let piece = self.values_mut().piece(None, &[STRING, 0xff])?;
+        Ok(Some(self.push(Place { piece, ..place })))
+    }
+
     /// Where a text stands.
     pub(crate) fn glance(&self, at: At) -> Glance {
         match at {

@@ -26,6 +26,9 @@ pub(in crate::engine) struct Endings {
     thinned: OnceLock<Option<Thinned>>,
 }
 
+/// Tokens of a class that are tried where items are unique.
+const SOME_OF_CLASS: usize = 4;
+
 /// Classes of what the stacks of a text say of its end.
 pub(super) struct Thinned {
     pub(super) trie: Arc<Trie>,
@@ -34,6 +37,8 @@ pub(super) struct Thinned {
     pub(super) words: usize,
     /// For each class a token of it.
     pub(super) representatives: Vec<u32>,
+    /// For each class some tokens of it, where these do not all do the same: where items are unique.
+    pub(super) some: Vec<Vec<u32>>,
 }
 
 impl Endings {
@@ -153,8 +158,18 @@ impl Engine {
             let (trie, count) = (Arc::new(self.trie_of(&classes)?), classes.representatives.len());
             let unfolder = Unfolder::new(&classes.class_of, count, self.limits.max_row_bytes);
             let unfolder = RwLock::new(unfolder.map_err(Error::Vocabulary)?);
+            let mut some = Vec::new();
+            if self.network.has_unique_items() {
+                some.resize(count, Vec::new());
+                for (token, &class) in classes.class_of.iter().enumerate() {
+                    let class = usize::try_from(class).ok().and_then(|class| some.get_mut(class));
+                    if let Some(some) = class.filter(|some| some.len() < SOME_OF_CLASS) {
+                        some.push(token as u32);
+                    }
+                }
+            }
             let representatives = classes.representatives;
-            Ok(Thinned { trie, unfolder, words: words(count), representatives })
+            Ok(Thinned { trie, unfolder, words: words(count), representatives, some })
         });
         if made.is_err() {
             interrupt.check()?; // without classes the rows are made over all tokens, which is as exact

@@ -1,7 +1,7 @@
 //! Shortest completions of a text: how many tokens and bytes they have, and which.
 
+use super::completions::{Completions, Unit};
 use super::uncounted;
-use super::unique::{Completions, Unit};
 use crate::budget::Interrupt;
 use crate::ending::UNREACHABLE;
 use crate::engine::Matcher;

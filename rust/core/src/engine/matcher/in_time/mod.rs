@@ -10,8 +10,8 @@
 //! - [`closing`]: shortest completions;
 //! - [`answers`]: masks near the end, put together of answers that all texts share;
 //! - [`walk`]: the same by a walk of the trie with the stacks of the text, where answers take too much;
-//! - [`unique`]: arrays whose items are unique, of which the stacks give a bound alone; [`visits`] collects their
-//!   tokens.
+//! - [`unique`]: arrays whose items are unique, of which the stacks give a bound alone; [`completions`] looks for their
+//!   ends, [`visits`] collects their tokens.
 //!
 //! A budget in which even the shortest completion has no room is refused: `refuse_late`.
 //!
@@ -20,6 +20,7 @@
 
 pub(super) mod answers;
 mod closing;
+mod completions;
 #[cfg(test)]
 mod tests;
 mod unique;
@@ -36,7 +37,7 @@ use crate::error::{Error, Position, Result};
 use crate::stacks::{NONE, SetId};
 use crate::unique::At;
 pub use closing::Shortest;
-use unique::{Completions, Unit};
+use completions::{Completions, Unit};
 
 impl Matcher {
     /// Allows so many tokens from the first step on, the stop token counted: every mask leaves enough to
