@@ -2,10 +2,10 @@
 //!
 //! The stacks know nothing of what an array has read, so their shortest completion may repeat an item: its
 //! length is a lower bound. A depth-first search reads the text forwards and leaves out what this bound
-//! excludes. It tries the shortest completion of the stacks first, which nearly always holds. Where it does not, few
-//! units are tried that take the stacks nearer to their end, or no further, each as another item would need it;
-//! this finds nearly all completions that there are. Only then all units are tried. The fewest tokens are found by
-//! iterative deepening (Korf, 1985): the search is asked with one token more each time.
+//! excludes. It tries the shortest completion of the stacks first, which nearly always holds. Where it does not, it
+//! tries few units: those that take the stacks nearer to their end, and then those that take them no further, as a
+//! letter does that makes an item new. This finds nearly all completions that there are. Only then it tries all units.
+//! The fewest tokens are found by iterative deepening (Korf, 1985): the search is asked with one token more each time.
 
 use crate::budget::{Halt, Interrupt, Meter};
 use crate::ending::UNREACHABLE;
@@ -142,7 +142,7 @@ impl<'m> Completions<'m> {
             return Ok(false);
         }
         if depth == MOST_DEPTH {
-            return Err(self.halted(Halt::Work));
+            return if effort == Effort::Few { Ok(false) } else { Err(self.halted(Halt::Work)) };
         }
         let written = match stand {
             Stand::Array(id) => family.arrays.written(id),
