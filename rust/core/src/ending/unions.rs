@@ -40,7 +40,7 @@ impl Dawg {
         }
     }
 
-    /// The same of two nodes.
+    /// The node that goes on with the strings of two nodes, neither of them the root.
     pub(super) fn union_of_two(&mut self, one: NodeId, other: NodeId) -> NodeId {
         let nodes = [one.min(other), one.max(other)];
         if self.covers(one, other) {
@@ -92,7 +92,7 @@ impl Dawg {
         self.unions.unions.insert(nodes, node);
     }
 
-    /// Notes where the strings of a node are from, if it is one of those made last.
+    /// Notes where the strings of a node are from if the node is new: at least `before`.
     fn note_origin(&mut self, node: NodeId, before: usize, tokens: u32, from: impl Fn() -> Origin) {
         let known = &mut self.nodes[node as usize].tokens;
         *known = (*known).min(tokens);

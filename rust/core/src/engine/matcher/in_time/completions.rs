@@ -4,7 +4,7 @@
 //! length is a lower bound. A depth-first search reads the text forwards and leaves out what this bound
 //! excludes. It tries the shortest completion of the stacks first, which nearly always holds. Where it does not, it
 //! tries few units: those that take the stacks nearer to their end, and then those that take them no further, as a
-//! letter does that makes an item new. This finds nearly all completions that there are. Only then it tries all units.
+//! letter does that makes an item new. Only then it tries all units.
 //! The fewest tokens are found by iterative deepening (Korf, 1985): the search is asked with one token more each time.
 
 use crate::budget::{Halt, Interrupt, Meter};
