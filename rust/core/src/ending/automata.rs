@@ -2,7 +2,6 @@
 //! such a rule reads.
 
 use super::dawg::NodeId;
-use super::strings::UNREACHABLE;
 use super::tails::Tails;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, members};
@@ -159,10 +158,9 @@ impl Automaton {
 
     /// Adds a level, which leads to all places from which tokens lead out; how many bytes it takes.
     pub(super) fn add_level(&mut self) -> usize {
-        // Where the distance is known, there is nothing left to read, or no way.
-        let known = self.begun.iter();
-        let needs = known.map(|&begun| if begun < UNREACHABLE { [0; 4] } else { [u64::MAX; 4] });
-        self.needs.push(needs.collect());
+        // Where distances are known, the highest level leads to the same places as this one.
+        let needs = self.needs[self.highest() as usize].clone();
+        self.needs.push(needs);
         size_of::<ClassSet>() * self.begun.len()
     }
 

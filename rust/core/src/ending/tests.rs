@@ -333,3 +333,41 @@ fn a_long_token_in_a_string_raises_nothing() {
     assert_eq!(countdown(&["abc"]), Some(0));
     assert_eq!(countdown(&["h{"]), Some(9 - 1));
 }
+
+#[test]
+fn places_of_an_automaton_may_be_asked_for_in_any_order() {
+    let text = "root ::= x \"c\"\nx ::= \"aaccac\" | \"aabbcacc\" | \"ccaabaabc\" | \"a\" | \"bcabcca\" | \
+                \"abcacac\" | \"bc\" | \"cbacaca\"";
+    let grammar = syntax::parse(text, "root", &Limits::default()).expect("a grammar");
+    let network = Arc::new(Network::new(&grammar, &NetworkOptions::default()).expect("a network"));
+    let words =
+        ["bccac", "bca", "ab", "ba", "cabccac", "a", "cc", "bcc", "ccac"].map(str::to_owned);
+    let tokens: Vec<Vec<u8>> = words
+        .iter()
+        .map(|word| word.bytes().map(|byte| network.alphabet().class(byte)).collect())
+        .collect();
+    let mut stepper = Stepper::new(network.clone());
+    let begin = start(&mut stepper, &network);
+    let begins = ["", "ab", "a", "aa", "aacc", "bca", "cc"];
+    let sets = begins.map(|begin_text| {
+        let step =
+            |set, byte| stepper.step(set, network.alphabet().class(byte)).expect("no budget");
+        begin_text.bytes().fold(begin, step)
+    });
+    let expected = sets.map(|set| search(&mut stepper, &tokens, set, 5_000).expect("few sets"));
+    for first in 0..begins.len() {
+        for second in 0..begins.len() {
+            let mut meter = Meter::default();
+            let trie = trie(&words);
+            let ending = Ending::new(network.clone(), &trie, &trie, &mut meter).expect("no bound");
+            let mut asking =
+                ending.ask(usize::MAX, &Interrupt::default()).expect("nobody else asks");
+            let stacks = Stacks { network: &network, sets: &stepper.sets };
+            for place in [first, second].into_iter().chain(0..begins.len()) {
+                let mut memo = Memo::default();
+                let found = asking.fewest(stacks, &mut memo, sets[place], &mut meter);
+                assert_eq!(found.expect("no bound"), expected[place], "{first} {second} {place}");
+            }
+        }
+    }
+}
