@@ -126,6 +126,18 @@ enum Passes {
     Endless,
 }
 
+/// A state that has counted passes, beside states that differ from it in their counts alone.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CountOf {
+    /// The one that counts nothing: it may stop after any pass and go on for ever.
+    pub(crate) free: u32,
+    /// Whether no lower bound holds it any more: then it can do all that one can do which has counted more.
+    pub(crate) is_settled: bool,
+    /// Of a repetition with an upper bound, one of few that reads no more, as long as the repetition is not complete: as
+    /// many passes are left to it as the greatest power of two within those that are left here.
+    pub(crate) fewer: Option<u32>,
+}
+
 #[derive(Clone, Debug)]
 struct PlacedCounter {
     counting: Counting,
@@ -283,11 +295,15 @@ impl Counters {
         }
     }
 
-    /// See [`Network::counted_place`](super::Network::counted_place): the rule, and the state of its automaton.
-    pub(crate) fn place_of(&self, state: u32) -> Option<(u32, u32)> {
+    /// Of a state that has counted passes, how it stands to those that have counted otherwise.
+    pub(crate) fn count_of(&self, state: u32) -> Option<CountOf> {
         let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
-        let Counter { min, unit, .. } = placed.counting.counter;
-        (unit == Unit::Passes && passes >= min.max(1)).then_some((placed.first, own))
+        let Counter { min, max, unit } = placed.counting.counter;
+        let fewer = max
+            .filter(|&max| placed.counting.listed.is_none() && max > passes)
+            .map(|max| placed.number(Passes::Done(max - (1 << (max - passes).ilog2())), own));
+        let free = placed.number(Passes::Free, own);
+        (unit == Unit::Passes).then_some(CountOf { free, is_settled: passes >= min.max(1), fewer })
     }
 
     /// The passes that may begin.

@@ -1,5 +1,6 @@
 //! What a network says of states that count: see [`counters`](super::counters).
 
+use super::counters::CountOf;
 use super::{HOLE, Network};
 use crate::limits::MOST_TEXT_BYTES;
 
@@ -100,10 +101,9 @@ impl Network {
         if self.is_counting(state) { self.counters.done(state) } else { 0 }
     }
 
-    /// For a state that counts passes and that no lower bound holds any more, its place among those of its automaton:
-    /// of two states of one place the lesser can do all that the other can.
-    pub(crate) fn counted_place(&self, state: u32) -> Option<(u32, u32)> {
-        if self.is_counting(state) { self.counters.place_of(state) } else { None }
+    /// Of a state that has counted passes, how it stands to those that have counted otherwise.
+    pub(crate) fn count_of(&self, state: u32) -> Option<CountOf> {
+        if self.is_counting(state) { self.counters.count_of(state) } else { None }
     }
 
     /// Whether some rule counts the tokens that begin within its texts.

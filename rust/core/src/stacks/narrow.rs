@@ -91,10 +91,10 @@ fn drop_needless(network: &Network, entries: &mut Vec<Entry>) -> bool {
         return false;
     }
     let before = entries.len();
-    let mut met: FxHashSet<((u32, u32), SetId)> = FxHashSet::default();
+    let mut met: FxHashSet<(u32, SetId)> = FxHashSet::default();
     entries.retain(|&(top, beneath)| {
-        let place = if top < LABEL { network.counted_place(top) } else { None };
-        place.is_none_or(|place| met.insert((place, beneath)))
+        let count = if top < LABEL { network.count_of(top) } else { None };
+        count.is_none_or(|count| !count.is_settled || met.insert((count.free, beneath)))
     });
     entries.len() < before
 }

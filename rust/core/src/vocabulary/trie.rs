@@ -329,6 +329,26 @@ impl Trie {
         self.numbers_of(self.entries_of(node..node + 1))
     }
 
+    /// The nodes at which entries end whose numbers are bits of a row, in order.
+    pub fn nodes_with(&self, bits: &[i32]) -> Vec<u32> {
+        if bits.iter().all(|&word| word == 0) {
+            return Vec::new();
+        }
+        let is_met = |&n: &u32| bits[n as usize >> 5] >> (n & 31) & 1 == 1;
+        let mut out: Vec<u32> = Vec::new();
+        let (entries, mut node) = (self.numbers_of(0..self.numbers.len() as u32), 0);
+        for (entry, number) in (0..).zip(entries) {
+            if is_met(number) {
+                let after = self.nodes[node..].partition_point(|node| node.first <= entry);
+                node += after - 1; // the last that begins at the entry has it
+                if out.last() != Some(&(node as u32)) {
+                    out.push(node as u32);
+                }
+            }
+        }
+        out
+    }
+
     /// Bytes held.
     pub fn bytes_held(&self) -> usize {
         self.nodes.capacity() * size_of::<TrieNode>()

@@ -71,7 +71,7 @@ pub(in crate::engine) fn copy(
 }
 
 /// The same; `moved` says which state stands there for a state.
-pub(super) fn copy_moved(
+pub(in crate::engine) fn copy_moved(
     from: &StackSets,
     set: SetId,
     to: &mut StackSets,

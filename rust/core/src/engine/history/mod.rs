@@ -26,7 +26,7 @@ mod steps;
 mod thinned;
 
 pub(crate) use chart::OnChart;
-pub(in crate::engine) use copies::{StacksApart, copy, copy_set};
+pub(in crate::engine) use copies::{StacksApart, copy, copy_moved, copy_set};
 pub(crate) use stand::View;
 pub(crate) use step::{Again, Read, Stand, Step, StepId};
 

@@ -20,7 +20,7 @@ use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::keys::{Digests, FEW_STATES, MOST_STATES};
 use crate::engine::mask::memo::{Answer, AnswerMemo, clear_bits, set_bits};
 use crate::engine::mask::pool::{AcceptedEntries, Pool, PooledAnswer};
-use crate::engine::mask::query::{ALONE, Question};
+use crate::engine::mask::query::{ALONE, NOTHING, Question};
 use crate::engine::mask::stack_queries::Room;
 use crate::engine::mask::trie_walk::{Descent, WalkBounds};
 use crate::engine::mask::uncached;
@@ -231,14 +231,19 @@ impl Walker {
         let mut spent = 0;
         if let View::Stacks(network, sets, set) = view
             && Arc::ptr_eq(network, &self.network)
-            && let Some(adjacency) = self.adjacency(interrupt)?
         {
             let work = allowance.work.min(MAX_BOUNDS_WORK);
             let bounded = Allowance { work, ..allowance };
-            let attempt = self.bounded((sets, set), &adjacency, bounded, interrupt, bits);
-            match attempt.result {
-                Err(Stop::Work | Stop::Memory | Stop::Forgotten) => spent = attempt.spent,
-                result => return result,
+            let attempt = match self.adjacency(interrupt)? {
+                Some(adjacency) => {
+                    Some(self.bounded((sets, set), &adjacency, bounded, interrupt, bits))
+                }
+                None => self.between_counts((sets, set), bounded, interrupt, bits),
+            };
+            match attempt.map(|attempt| (attempt.result, attempt.spent)) {
+                Some((Err(Stop::Work | Stop::Memory | Stop::Forgotten), work)) => spent = work,
+                Some((result, _)) => return result,
+                None => {}
             }
         }
         let work = allowance.work.saturating_sub(spent).min(MAX_ANSWERS_WORK);
@@ -293,7 +298,7 @@ impl Walker {
         Ok(())
     }
 
-    fn attempt(
+    pub(in crate::engine) fn attempt(
         &self,
         view: View<'_>,
         allowance: Allowance,
@@ -432,6 +437,9 @@ impl Walker {
                     found.popped.extend(before.filter(|&node| !is_walked(node)));
                 }
             }
+        }
+        if question.under == NOTHING {
+            found.popped.clear();
         }
         Ok(self.entry(found, row))
     }

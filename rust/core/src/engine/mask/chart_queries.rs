@@ -6,8 +6,8 @@
 
 use crate::chart::{Columns, Tables};
 use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
-use crate::engine::mask::query::{ALONE, MAX_UNDER, OWN, Question};
-use crate::network::{BOTTOM, Network};
+use crate::engine::mask::query::{ALONE, MAX_UNDER, NOTHING, OWN, Question};
+use crate::network::Network;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ impl<'a> ChartWay<'a> {
             self.go_on(Ask::Beneath(network.rule_of(under), row), popped);
         }
         if may_end {
-            answer(Question { frame, under: BOTTOM }, pending)?; // BOTTOM is ALONE
+            answer(Question { frame, under: NOTHING }, pending)?;
         }
         Ok(())
     }

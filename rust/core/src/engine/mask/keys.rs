@@ -2,7 +2,7 @@
 
 use crate::engine::mask::found::class_at;
 use crate::engine::mask::pool::{Pool, PoolKey};
-use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::query::{ALONE, NOTHING, OWN, Question};
 use crate::network::{Network, Quota, contains};
 use crate::vocabulary::Trie;
 
@@ -64,6 +64,7 @@ impl Digests {
         };
         let under = match question.under {
             ALONE => Some([0; 32]),
+            NOTHING => Some([3; 32]),
             OWN => Some(without_calls(network, question.frame)),
             state => network.find_identity(state, &mut quota),
         };

@@ -3,7 +3,8 @@
 //! - [`cached`]: of answers that are there;
 //! - [`answers`]: of answers to questions, made where they are missing. [`query`] says what a question is,
 //!   [`stack_queries`] and [`chart_queries`] which of them a mask is made of;
-//! - [`bounds`] and [`follow`]: where answers would be many, what may follow at most;
+//! - [`bounds`] and [`follow`]: where answers would be many, what may follow at most; `count_bounds`: the same where a
+//!   text stands at many counts;
 //! - [`uncached`]: a walk with the whole stacks, where all of that takes too much; [`chart_walk`] where only
 //!   charts can read.
 //!
@@ -23,6 +24,7 @@ pub(in crate::engine) mod bounds;
 pub(in crate::engine) mod cached;
 pub(in crate::engine) mod chart_queries;
 pub(in crate::engine) mod chart_walk;
+mod count_bounds;
 pub(in crate::engine) mod follow;
 #[cfg(test)]
 mod follow_tests;

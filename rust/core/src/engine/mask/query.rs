@@ -7,7 +7,8 @@ use crate::network::BOTTOM;
 pub(in crate::engine) struct Question {
     /// The frame.
     pub(in crate::engine) frame: u32,
-    /// The frame beneath that is asked about with it, or [`ALONE`], or [`OWN`].
+    /// The frame beneath that is asked about with it, or [`ALONE`], [`OWN`] or
+    /// [`NOTHING`].
     pub(in crate::engine) under: u32,
 }
 
@@ -24,6 +25,9 @@ pub(in crate::engine) struct After {
 pub(in crate::engine) const ALONE: u32 = BOTTOM;
 /// As `ALONE`, without the calls that the frame delegates.
 pub(in crate::engine) const OWN: u32 = BOTTOM - 1;
+
+/// Nothing beneath: the text ends where the frame has been popped, and no node is pending.
+pub(in crate::engine) const NOTHING: u32 = BOTTOM - 2;
 
 /// Frames beneath one that counts, at most, that are asked about with it.
 pub(in crate::engine) const MAX_UNDER: usize = 2;

@@ -3,7 +3,7 @@
 use crate::engine::history::View;
 use crate::engine::mask::chart_queries::{ChartRoom, ChartWay};
 use crate::engine::mask::frontier::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
-use crate::engine::mask::query::{ALONE, After, MAX_UNDER, OWN, Question};
+use crate::engine::mask::query::{ALONE, After, MAX_UNDER, NOTHING, OWN, Question};
 use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};
 use crate::vocabulary::Trie;
@@ -232,12 +232,13 @@ impl<'a> PlaceQueue<'a> {
             return Ok(());
         }
         for &(under, rest) in tops {
-            let last = if under == BOTTOM { frame } else { under };
+            let is_last = under == BOTTOM;
+            let last = if is_last { frame } else { under };
             let after = After { to: None, rule: Some(self.network.rule_of(last)) };
-            let set = if under == BOTTOM { REST } else { rest };
-            let below = Beneath { frame: None, set };
-            let popped = answer(Question { frame, under }, pending, after, below)?; // BOTTOM is ALONE
-            if under != BOTTOM {
+            let below = Beneath { frame: None, set: if is_last { REST } else { rest } };
+            let question = Question { frame, under: if is_last { NOTHING } else { under } };
+            let popped = answer(question, pending, after, below)?;
+            if !is_last {
                 self.go_on(StackPlace::Set(rest), popped);
             }
         }

@@ -23,7 +23,7 @@ use crate::engine::history::copy_set;
 use crate::engine::mask::follow::{self, Upper};
 use crate::engine::mask::found::{Found, NODES_OF_WORK, class_at};
 use crate::engine::mask::frontier::PendingId;
-use crate::engine::mask::query::{ALONE, OWN, Question};
+use crate::engine::mask::query::{ALONE, NOTHING, OWN, Question};
 use crate::engine::mask::transition_cache::{COLD, HotSets, UNKNOWN};
 use crate::engine::stop::Stop;
 use crate::network::{Adjacency, Network};
@@ -198,7 +198,7 @@ impl Descent {
     /// The stacks of a question, and its frame where that leaves its delegated calls out.
     fn start(&mut self, question: Question) -> Result<(SetId, Option<u32>), Halt> {
         let beneath = match question.under {
-            ALONE | OWN => REST,
+            ALONE | OWN | NOTHING => REST,
             state => self.stepper.sets.add(&[(state, REST)])?,
         };
         let start = self.stepper.sets.add(&[(question.frame, beneath)])?;
@@ -224,7 +224,7 @@ impl Descent {
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
-        let counts = self.network.is_counting(question.frame);
+        let counts = self.network.is_counting(question.frame) && question.under != NOTHING;
         let walk = SubtreeWalk { start, own, counts, near, interrupt: bounds.interrupt };
         // Most roots have few nodes below: a look at the clock for each would take as long.
         let mut looked = self.trie_nodes;
