@@ -162,6 +162,7 @@ def test_explain_of_another_grammar_has_no_place(tmp_path):
 
 
 WARNED = {
+    "type": "object",
     "properties": {"name": {"type": "string", "minLenght": 1, "title": "Name"}},
     "title": "A person",
 }

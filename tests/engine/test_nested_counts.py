@@ -1,8 +1,8 @@
 """Counts within counts: a byte may end a pass or go on with it, so a text has many pairs of counts.
 
 Grammars whose repetitions are written out say what is right. Of stacks that count those are dropped
-that say nothing beside others, and masks are made between bounds that few counts say, so the work of
-a mask does not grow with the product of the bounds.
+that say nothing beside others, and few counts bound a mask, so its work does not grow with the
+product of the bounds.
 """
 
 from __future__ import annotations

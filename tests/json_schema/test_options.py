@@ -273,12 +273,13 @@ def test_an_option_that_leaves_no_value_is_named() -> None:
     )
     contradiction = {"type": "integer", "minimum": 5, "maximum": 4}
     assert "max_digits" not in fault(contradiction, max_digits=3)
-    notes = Grammar.from_json_schema({"properties": {"year": year}}, max_digits=3).notes
+    optional = {"type": "object", "properties": {"year": year}}
+    notes = Grammar.from_json_schema(optional, max_digits=3).notes
     assert ["if max_digits=3 is why" in note.message for note in notes] == [True]
     for schema, opened in (({"const": [[1]]}, False), ({"const": {"a": {"b": 1}}}, False)):
         assert ("additional_properties" in fault(schema, max_depth=1)) == opened
     needed = {"properties": {}, "required": ["a"], "propertyNames": {"maxLength": 0}}
-    assert "remove the conditions" in fault({"type": "object", **needed})
+    assert '"a" is required, and none of that name is allowed; allow it' in fault({"type": "object", **needed})
     assert fault(False).endswith("no value satisfies the schema `false`; allow some")
     assert "`false`" not in fault({"allOf": [{"type": "null"}, {"type": "string"}]})
 

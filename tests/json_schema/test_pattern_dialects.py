@@ -230,6 +230,7 @@ def test_what_dialects_differ_about_is_refused(pattern: str, message: str) -> No
 def test_notes_name_each_pattern_and_each_construct_once() -> None:
     grammar = Grammar.from_json_schema(
         {
+            "type": "object",
             "properties": {
                 "a": schema(r"\A\pL+\z|\Ax\z"),
                 "b": schema(r"\A\pL+\z|\Ax\z"),

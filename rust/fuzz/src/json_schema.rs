@@ -88,6 +88,7 @@ fn options(input: &mut Input<'_>, is_text: bool) -> SchemaOptions {
         assert_formats: more & 16 == 0,
         formats: Vec::new(),
         open_objects: !is_text || more & 32 == 0,
+        one_of_as_any: false,
         lossy_unique_items: is_text && more & 64 == 64,
         max_alternatives: 256,
         max_digits: None,

@@ -25,6 +25,18 @@ impl Type {
     pub(super) fn index(self) -> usize {
         self as usize
     }
+
+    /// What `type` calls it.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Type::Null => "null",
+            Type::Boolean => "boolean",
+            Type::Number => "number",
+            Type::String => "string",
+            Type::Array => "array",
+            Type::Object => "object",
+        }
+    }
 }
 
 macro_rules! numbers {

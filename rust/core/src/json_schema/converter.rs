@@ -10,8 +10,8 @@ use super::atoms::{
 use super::automata::{ArrayAutomaton, ObjectAutomaton};
 use super::choice::{Applied, Choice};
 use super::decimal::Decimal;
-use super::formats::remark_on_format;
 use super::formats::within::PatternsWithin;
+use super::formats::{Beside, remark_on_format};
 use super::formula::{FormulaId, Formulas};
 use super::keywords::Dependency;
 use super::options::SchemaOptions;
@@ -270,8 +270,8 @@ impl<'a> Converter<'a> {
             self.note_format(schema, &mut notes)?;
             self.note_patterns(schema, &mut notes)?;
         }
-        notes.append(&mut self.never_written);
         notes.extend(self.schemas.note_on_root(&notes));
+        notes.append(&mut self.never_written);
         notes.sort_by_key(|note| note.place);
         let placed = notes.into_iter().map(|note| {
             let pointer = self.schemas.arena().pointer(note.place);
@@ -290,7 +290,12 @@ impl<'a> Converter<'a> {
             let (level, message) = (NoteLevel::Info, remark.to_string().into());
             notes.push(Note { place, keyword: "format".into(), level, message });
         }
-        let remark = match remark_on_format(name, self.options) {
+        let types = self.schemas.types(schema)?;
+        let beside = Beside {
+            strings: types.is_none_or(|types| types.has("string")),
+            pattern: self.schemas.value(schema, "pattern").is_some(),
+        };
+        let remark = match remark_on_format(name, beside, self.options) {
             Some(remark) => remark,
             None => match self.schemas.on_other_types(schema, "format", self.node(place)) {
                 Some(remark) => remark,

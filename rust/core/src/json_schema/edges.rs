@@ -258,7 +258,7 @@ impl Converter<'_> {
     }
 
     /// The condition of [`Self::value_key`], where some value may satisfy it.
-    fn possible_value(
+    pub(super) fn possible_value(
         &mut self,
         conditions: &[(SchemaId, bool)],
         restriction: Option<&[FormulaId; 6]>,

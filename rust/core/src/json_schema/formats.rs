@@ -126,13 +126,45 @@ static KNOWN: [KnownFormat; 36] = [
 /// and `maximum` say a range.
 const OF_STORAGE: [&str; 7] = ["binary", "double", "float", "int32", "int64", "password", "path"];
 
+/// The same of values that are no strings: numbers of Rust, .NET and JavaScript, and arrays of json-editor.
+const OF_OTHER_TYPES: [&str; 16] = [
+    "decimal",
+    "decimal128",
+    "double-int",
+    "int",
+    "int16",
+    "int8",
+    "long",
+    "set",
+    "table",
+    "uint",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "unix-time",
+    "utc-millisec",
+];
+
+/// What stands beside a format.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Beside {
+    /// Whether `type` allows strings.
+    pub(super) strings: bool,
+    pub(super) pattern: bool,
+}
+
 /// What there is to say of a format that is not enforced.
-pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<NoteText> {
+pub(super) fn remark_on_format(
+    name: &str,
+    beside: Beside,
+    options: &SchemaOptions,
+) -> Option<NoteText> {
     let own = options.formats.iter().map(|(name, _)| &**name);
     if options.assert_formats && own.clone().any(|known| known == name) {
         return None;
     }
-    if OF_STORAGE.contains(&name) {
+    if OF_STORAGE.contains(&name) || !beside.strings && OF_OTHER_TYPES.contains(&name) {
         let message = format!("the format {name:?} tells how a value is stored or shown");
         return Some((NoteLevel::Info, message.into()));
     }
@@ -141,12 +173,18 @@ pub(super) fn remark_on_format(name: &str, options: &SchemaOptions) -> Option<No
         let message = "formats are annotations, as the options say";
         return (!options.assert_formats).then(|| (NoteLevel::Info, message.into()));
     }
+    let what = format!("the format {name:?} is not known, so it is not enforced");
+    if beside.strings && beside.pattern {
+        return Some((NoteLevel::Info, format!("{what}; the pattern beside it is").into()));
+    }
     let meant = match name_like(name, names().chain(own)) {
-        Some(known) => format!("did you mean {known:?}?"),
-        None => format!("write a pattern for it, or pass formats={{{name:?}: pattern}}"),
+        Some(known) if beside.strings => format!("did you mean {known:?}?"),
+        None if beside.strings => {
+            format!("write a pattern for it, or pass formats={{{name:?}: pattern}}")
+        }
+        _ => "formats are about strings, so write what it says in other keywords".into(),
     };
-    let message = format!("the format {name:?} is not known, so it is not enforced; {meant}");
-    Some((NoteLevel::Warning, message.into()))
+    Some((NoteLevel::Warning, format!("{what}; {meant}").into()))
 }
 
 /// What the format of this name says.

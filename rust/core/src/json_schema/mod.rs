@@ -23,7 +23,8 @@
 //! - `objects`, `arrays`, `values`: the automata are made; `unique`, `sizes`, `cardinality`: arrays whose items are
 //!   unique, and how many values, texts and numbers there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order
-//! - `unsatisfiable`: why a schema has no value; `forbidden`: members that one schema lists and another forbids
+//! - `unsatisfiable`: why a schema has no value; `forbidden`: members that one schema lists and another forbids;
+//!   `doubts`: what was probably meant otherwise
 //! - `origins`: which schemas a value is of; `explain`: why a text leaves the language of a schema
 
 mod alternatives;
@@ -38,6 +39,7 @@ mod constants;
 mod converter;
 pub mod decimal;
 pub mod dialect;
+mod doubts;
 mod edges;
 mod emit;
 mod explain;
@@ -166,6 +168,8 @@ impl SchemaSource<'_> {
         self.converted(|converter, _, _, values| {
             let with_forbidden = converter.note_forbidden(&values)?;
             converter.note_impossible(&values, &with_forbidden)?;
+            converter.note_untyped(&values)?;
+            converter.note_overlapping()?;
             converter.notes()
         })
     }
@@ -182,26 +186,39 @@ impl SchemaSource<'_> {
         }
         let explain = |source: &SchemaSource<'_>| {
             source.converted(|converter, root, value, values| {
-                explain::explain(converter, (root, value), values, beginning, self.budget)
+                let explained =
+                    explain::explain(converter, (root, value), values, beginning, self.budget)?;
+                let overlap = converter.overlaps.values().any(|overlaps| !overlaps.is_empty());
+                Ok((explained, overlap))
             })
         };
-        let mut explained = explain(self)?;
-        if let Some(explained) = &mut explained
-            && !self.options.open_objects
-            && explained.has_unknown_member()
-        {
-            let opened = SchemaOptions { open_objects: true, ..self.options.clone() };
-            let opened = explain(&SchemaSource { options: &opened, ..*self });
-            if !matches!(opened, Ok(Some(opened)) if opened.has_unknown_member()) {
-                explained.say_what_opens();
+        let (mut explained, overlap) = explain(self)?;
+        if let Some(explained) = &mut explained {
+            if overlap && explained.has_dead_end() {
+                explained.say_of_dead_ends(explain::OVERLAPPING);
+            } else if !self.options.open_objects && explained.has_unknown_member() {
+                let opened = SchemaOptions { open_objects: true, ..self.options.clone() };
+                let opened = explain(&SchemaSource { options: &opened, ..*self });
+                if !matches!(opened, Ok((Some(opened), _)) if opened.has_unknown_member()) {
+                    explained.say_what_opens();
+                }
             }
         }
         Ok(explained)
     }
 
-    /// Some work on the automata of the schema.
+    /// Some work on the automata of the schema. Where no value satisfies it, the error says what would help.
     fn converted<T>(
         &self,
+        work: impl FnOnce(&mut Converter<'_>, SchemaId, ValueId, ReachedValues) -> Result<T>,
+    ) -> Result<T> {
+        self.attempt(true, work)
+    }
+
+    /// The same; `is_asked` where an error says what would help.
+    fn attempt<T>(
+        &self,
+        is_asked: bool,
         work: impl FnOnce(&mut Converter<'_>, SchemaId, ValueId, ReachedValues) -> Result<T>,
     ) -> Result<T> {
         let SchemaSource { text, resources, options, limits, budget } = *self;
@@ -240,7 +257,10 @@ impl SchemaSource<'_> {
                 let done = work(&mut converter, root, value, values);
                 done.map_err(|error| converter.placed(error))
             }
-            Err(error) => Err(self.with_what_helps(converter.placed(error))),
+            Err(error) => {
+                let error = converter.placed(error);
+                Err(if is_asked { self.with_what_helps(error) } else { error })
+            }
         }
     }
 
@@ -251,7 +271,7 @@ impl SchemaSource<'_> {
         };
         let passes = |options: SchemaOptions| {
             let other = SchemaSource { options: &options, ..*self };
-            other.converted(|_, _, _, _| Ok(())).is_ok()
+            other.attempt(false, |_, _, _, _| Ok(())).is_ok()
         };
         let options = self.options;
         if let Some(most) = options.max_digits
@@ -261,6 +281,8 @@ impl SchemaSource<'_> {
                 "no value satisfies what is said here within max_digits={most}, and the schema needs \
                  one; raise the option"
             );
+        } else if passes(SchemaOptions { one_of_as_any: true, ..options.clone() }) {
+            *message = format!("no value satisfies what is said here{}", explain::OVERLAPPING);
         } else if !options.open_objects
             && passes(SchemaOptions { open_objects: true, ..options.clone() })
         {

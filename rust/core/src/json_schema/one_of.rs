@@ -37,6 +37,9 @@ impl Converter<'_> {
         kind: Type,
         is_chosen: bool,
     ) -> Result<FormulaId> {
+        if self.options.one_of_as_any {
+            return Ok(self.formulas.or(branches.iter().map(|branch| branch.1)));
+        }
         let key = (schema, kind);
         let overlaps = match self.overlaps.get(&key) {
             Some(known) => known.clone(),

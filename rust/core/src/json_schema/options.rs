@@ -81,6 +81,8 @@ pub struct SchemaOptions {
     pub formats: Vec<(Box<str>, Pattern)>,
     /// Whether objects that do not say so may have other members.
     pub open_objects: bool,
+    /// Whether `oneOf` is read as `anyOf`. Errors find out so whether branches that overlap are why a schema has no value.
+    pub one_of_as_any: bool,
     /// Whether `uniqueItems` is left out where it cannot be said.
     pub lossy_unique_items: bool,
     /// Edges that one condition on a value is split into.
@@ -114,6 +116,7 @@ impl Default for SchemaOptions {
             assert_formats: true,
             formats: Vec::new(),
             open_objects: false,
+            one_of_as_any: false,
             lossy_unique_items: false,
             max_alternatives: 4_096,
             max_digits: None,

@@ -1,13 +1,14 @@
 //! Why no value satisfies a schema: the deepest place that leaves none, and the keyword there. And which members and
 //! items have none, where the schema as a whole has some.
 
-use super::atoms::{ArrayId, Atom, ObjectId, SchemaId, SchemaKey, Type, ValueId};
+use super::atoms::{ArrayId, Atom, NameId, ObjectId, OrderId, SchemaId, SchemaKey, Type, ValueId};
 use super::automata::ArrayAutomaton;
 use super::choice::{Applied, Choice};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::resolve::{Note, NoteLevel};
+use super::resolve::{Note, NoteLevel, name_like};
 use super::step::Member;
+use super::types::Types;
 use super::value::{JsonNode, JsonNodeId};
 use super::values::ReachedValues;
 use crate::error::{Error, Result, SchemaFault};
@@ -42,19 +43,34 @@ fn keywords_of(kind: Type) -> &'static [&'static str] {
 /// Keywords that may contradict each other in one schema, whatever the type of the value.
 const IN_PLACE: [&str; 8] = ["not", "enum", "const", "allOf", "oneOf", "anyOf", "$ref", "if"];
 
-/// The deepest place that leaves no value, and the keyword there; empty where it is the schema as a whole. If that
-/// keyword forbids a member that another schema lists, the place of the member.
+/// The deepest place that leaves no value, and the keyword there; empty where it is the schema as a whole.
 struct Cause {
     node: JsonNodeId,
     keyword: &'static str,
-    member: Option<JsonNodeId>,
+    why: Why,
+}
+
+/// What is known of a cause besides.
+enum Why {
+    Nothing,
+    /// The keyword forbids the member of a name that another schema lists, at this place.
+    Forbids(JsonNodeId),
+    /// The member of this name is required, and no schema lists one; with the order of the names that are known.
+    Unlisted(NameId, OrderId),
+    /// Conditions on one type, in a schema and those that it applies in place.
+    Together(SchemaId, Type),
+    /// What is said at these places.
+    Places(Vec<JsonNodeId>),
 }
 
 impl From<(JsonNodeId, &'static str)> for Cause {
     fn from((node, keyword): (JsonNodeId, &'static str)) -> Self {
-        Self { node, keyword, member: None }
+        Self { node, keyword, why: Why::Nothing }
     }
 }
+
+/// Conditions that an error lists.
+const MOST_CONDITIONS: usize = 6;
 
 /// Schemas in place that are looked into.
 const MOST_SCHEMAS: usize = 1_000;
@@ -116,27 +132,78 @@ impl Converter<'_> {
 
     /// The error of a value that no text has.
     pub(super) fn unsatisfiable(&mut self, root: ValueId, values: &ReachedValues) -> Result<Error> {
-        let Cause { node, keyword, member } = self.cause(root, values)?;
-        if let Some(member) = member {
-            let member = self.schemas.arena().pointer(member);
-            let message = format!(
-                "it forbids the member that {member} lists, and the schema needs that one; list the member here too, \
-                 or leave {keyword} out"
-            );
-            return Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message));
-        }
+        let Cause { node, keyword, why } = self.cause(root, values)?;
         let says_false = matches!(self.node(node), JsonNode::Boolean(_));
-        let message = match node == self.schemas.root() {
-            _ if says_false => "no value satisfies the schema `false`; allow some",
-            true => {
-                "no value satisfies the schema; remove the conditions that contradict each other"
-            }
-            false => {
-                "no value satisfies what is said here, and the schema needs one; remove the \
-                 conditions that contradict each other"
-            }
+        let what = match node == self.schemas.root() {
+            true => "no value satisfies the schema",
+            false => "no value satisfies what is said here, and the schema needs one",
         };
-        Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message.into()))
+        let message = match why {
+            Why::Forbids(member) => {
+                let member = self.schemas.arena().pointer(member);
+                format!(
+                    "it forbids the member that {member} lists, and the schema needs that one; list the member here \
+                     too, or leave {keyword} out"
+                )
+            }
+            Why::Unlisted(name, order) => {
+                let listed = self.orders.get(order).clone();
+                let name = &**self.names.get(name);
+                let others = listed.iter().map(|&other| &**self.names.get(other));
+                let meant = match name_like(name, others.filter(|other| other != &name)) {
+                    Some(meant) => format!("did you mean {meant:?}?"),
+                    None => format!("allow it, or leave it out of {keyword}"),
+                };
+                format!(
+                    "the member {name:?} is required, and none of that name is allowed; {meant}"
+                )
+            }
+            _ if says_false => "no value satisfies the schema `false`; allow some".into(),
+            Why::Together(schema, kind) => {
+                let places = self.conditions_on(schema, kind)?;
+                format!("{what}{}", self.contradictions(&places))
+            }
+            Why::Places(places) => format!("{what}{}", self.contradictions(&places)),
+            Why::Nothing => format!("{what}{}", self.contradictions(&[])),
+        };
+        Ok(self.fault(SchemaFault::Unsatisfiable, node, keyword, message))
+    }
+
+    /// What contradicts each other, in words.
+    fn contradictions(&self, places: &[JsonNodeId]) -> String {
+        let mut places = places.to_vec();
+        places.sort_unstable();
+        let pointers = places.into_iter().map(|place| self.schemas.arena().pointer(place));
+        match &*pointers.collect::<Vec<String>>() {
+            [all @ .., last] if !all.is_empty() => {
+                format!(": {} and {last} contradict each other; change one", all.join(", "))
+            }
+            _ => "; remove the conditions that contradict each other".into(),
+        }
+    }
+
+    /// The conditions on a type that a schema has, or one that it applies in place; none where they are many.
+    fn conditions_on(&mut self, schema: SchemaId, kind: Type) -> Result<Vec<JsonNodeId>> {
+        let mut out: Vec<(&str, JsonNodeId)> = Vec::new();
+        for schema in self.always_applied(schema)? {
+            let SchemaKey::Schema(node, _) = self.key(schema) else { continue };
+            let Some(object) = self.schemas.arena().object(node) else { continue };
+            let says = |name: &str| {
+                matches!(name, "type" | "not" | "enum" | "const")
+                    || keywords_of(kind).contains(&name)
+            };
+            out.extend(object.iter().filter(|(name, _)| says(name)));
+        }
+        // Two conditions on values of a type contradict each other whatever names that type.
+        let is_plain = |name: &str| !matches!(name, "type" | "not" | "enum" | "const");
+        let is_listed = out.iter().any(|(name, _)| matches!(*name, "enum" | "const"));
+        if !is_listed && out.iter().filter(|(name, _)| is_plain(name)).count() > 1 {
+            out.retain(|(name, _)| *name != "type");
+        }
+        if out.len() > MOST_CONDITIONS {
+            out.clear();
+        }
+        Ok(out.into_iter().map(|(_, place)| place).collect())
     }
 
     fn cause(&mut self, root: ValueId, values: &ReachedValues) -> Result<Cause> {
@@ -165,16 +232,32 @@ impl Converter<'_> {
                         return Ok(self.cause_in_array(key.of(Type::Array), schema)?.into());
                     }
                     let left = Type::ALL.into_iter().find(|&kind| key.of(kind) != FormulaId::FALSE);
-                    let cause = match left {
-                        Some(kind) => self.cause_among(schema, keywords_of(kind)),
-                        None => self.cause_in_place(schema),
-                    };
-                    return Ok(cause?.into());
+                    let Some(kind) = left else { return self.cause_of_types(schema) };
+                    let (node, keyword) = self.cause_among(schema, keywords_of(kind))?;
+                    return Ok(Cause { node, keyword, why: Why::Together(schema, kind) });
                 }
             }
         }
         let schema = self.schema_of(at);
-        Ok(self.cause_in_place(schema)?.into())
+        self.cause_of_types(schema)
+    }
+
+    /// The cause in a schema that leaves no type: conditions on the first that its own `type` names.
+    fn cause_of_types(&mut self, schema: SchemaId) -> Result<Cause> {
+        let (node, keyword) = self.cause_in_place(schema)?;
+        let types = self.schemas.types(node)?;
+        let is_named = |kind: &Type| {
+            let named = |types: Types| {
+                types.has(kind.word()) || *kind == Type::Number && types.has("integer")
+            };
+            types.is_some_and(named)
+        };
+        let kind = Type::ALL.into_iter().find(is_named);
+        Ok(Cause {
+            node,
+            keyword,
+            why: kind.map_or(Why::Nothing, |kind| Why::Together(schema, kind)),
+        })
     }
 
     /// The schema that asks for a value, the first in the document.
@@ -226,6 +309,7 @@ impl Converter<'_> {
     /// The cause in an object of which a required member has no value at all.
     fn cause_in_object(&mut self, object: ObjectId, schema: SchemaId) -> Result<Cause> {
         let alternatives = self.objects[usize::from(object)].alternatives.clone();
+        let mut unlisted = None;
         for alternative in alternatives.iter() {
             let names = self.orders.get(alternative.order).clone();
             for &name in names.iter() {
@@ -237,19 +321,32 @@ impl Converter<'_> {
                 if !self.edges(asked)?.is_empty() {
                     continue;
                 }
+                unlisted = unlisted.or(Some((name, alternative.order)));
+                let (mut found, mut places) = (None, Vec::new());
                 for (atom, _) in self.formulas.atoms_of(alternative.formula) {
                     let Atom::Properties(of) = *self.atom(atom) else { continue };
                     let SchemaKey::Schema(_, scope) = self.key(of) else { continue };
                     let Some(place) = self.place_of_member(of, name) else { continue };
                     if let Some((node, keyword)) = self.forbidding(alternative.formula, of, name)? {
-                        return Ok(Cause { node, keyword, member: Some(place) });
+                        return Ok(Cause { node, keyword, why: Why::Forbids(place) });
                     }
-                    let child = self.child(place, scope);
-                    return Ok(self.cause_in_place(child)?.into());
+                    places.push(place);
+                    found = found.or(Some(self.child(place, scope)));
+                }
+                if let Some(child) = found {
+                    let are_several = places.len() > 1 && !self.has_no_values(child)?;
+                    let cause = self.cause_of_types(child)?;
+                    let why = if are_several { Why::Places(places) } else { cause.why };
+                    return Ok(Cause { why, ..cause });
                 }
             }
         }
-        Ok(self.cause_among(schema, keywords_of(Type::Object))?.into())
+        let (node, keyword) = self.cause_among(schema, keywords_of(Type::Object))?;
+        let why = match unlisted {
+            Some((name, order)) => Why::Unlisted(name, order),
+            None => Why::Together(schema, Type::Object),
+        };
+        Ok(Cause { node, keyword, why })
     }
 
     /// The cause in an array of which a required item has no value at all.
@@ -322,7 +419,7 @@ impl Converter<'_> {
     }
 
     /// A schema, and those that it applies in place to every value: what holds another before it.
-    fn always_applied(&mut self, schema: SchemaId) -> Result<Vec<SchemaId>> {
+    pub(super) fn always_applied(&mut self, schema: SchemaId) -> Result<Vec<SchemaId>> {
         let mut out: Vec<SchemaId> = Vec::new();
         let mut seen: FxHashSet<SchemaId> = FxHashSet::default();
         let mut work = vec![schema];

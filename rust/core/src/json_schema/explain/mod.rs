@@ -50,6 +50,10 @@ pub struct Explained {
 pub(super) const OPENED: &str =
     "; objects that do not say otherwise are closed, and additional_properties=True opens them";
 
+/// Where branches of `oneOf` overlap.
+pub(super) const OVERLAPPING: &str = ": branches of oneOf overlap, and it refuses a value that two of them take; write anyOf, or give each branch a \
+     required member with a const of its own";
+
 impl Explained {
     /// Whether a name stands where no member of that name may.
     pub(super) fn has_unknown_member(&self) -> bool {
@@ -58,10 +62,24 @@ impl Explained {
 
     /// Says that it may where objects are open.
     pub(super) fn say_what_opens(&mut self) {
+        self.add(members::NO_MEMBER, OPENED);
+    }
+
+    /// Whether nothing can stand behind a value that its own schemas allow.
+    pub(super) fn has_dead_end(&self) -> bool {
+        self.reasons.iter().any(|reason| reason.message == value::DEAD_END)
+    }
+
+    /// Says why that may be.
+    pub(super) fn say_of_dead_ends(&mut self, why: &str) {
+        self.add(value::DEAD_END, why);
+    }
+
+    /// Adds words to the reasons that begin with others.
+    fn add(&mut self, beginning: &str, words: &str) {
         let reasons = self.reasons.iter_mut();
-        reasons
-            .filter(|reason| reason.message.starts_with(members::NO_MEMBER))
-            .for_each(|reason| reason.message.push_str(OPENED));
+        let meant = reasons.filter(|reason| reason.message.starts_with(beginning));
+        meant.for_each(|reason| reason.message.push_str(words));
     }
 }
 

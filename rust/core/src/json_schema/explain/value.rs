@@ -12,7 +12,7 @@ const FORM: &str =
     "valid, but not in the form that the options choose (white space, escapes, numbers)";
 
 /// A value or name that its own schemas allow, where those of the whole allow no text behind it.
-const DEAD_END: &str =
+pub(super) const DEAD_END: &str =
     "valid by itself, but behind it nothing can meet what the schema asks of the whole value";
 
 const DIGITS: &str = "valid, but with more digits in a row than max_digits allows";

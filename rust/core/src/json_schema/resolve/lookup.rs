@@ -7,6 +7,9 @@ use crate::json_schema::metaschemas;
 use crate::json_schema::uri;
 use crate::json_schema::value::{JsonNode, JsonNodeId};
 
+/// Where documents keep their definitions.
+const DEFINITIONS: [&str; 3] = ["/$defs", "/definitions", "/components/schemas"];
+
 /// Where a `$dynamicRef` or `$recursiveRef` leads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Dynamic {
@@ -106,18 +109,19 @@ impl Schemas {
         reference: &str,
         missing: Missing,
     ) -> Error {
+        let meant = self.meant(schema, reference);
         let message = match missing {
-            Missing::Document(uri) => return self.missing_document(schema, keyword, &uri),
+            Missing::Document(uri) => return self.missing_document(schema, keyword, &uri, &meant),
             Missing::Encoding => {
                 format!("the fragment of {reference} is not percent-encoded UTF-8")
             }
             Missing::Pointer(last) => format!(
-                "{reference} leads to nothing: {} is the last part of it that exists, {}",
+                "{reference} leads to nothing: {} is the last part of it that exists, {}{meant}",
                 self.arena.pointer(last),
                 self.arena.node(last).kind()
             ),
             Missing::Anchor(resource, anchor) => format!(
-                "{reference} leads to nothing: no schema of {}# has the anchor {anchor}",
+                "{reference} leads to nothing: no schema of {}# has the anchor {anchor}{meant}",
                 self.resources[resource.0 as usize].base
             ),
             Missing::Ambiguous(first, second) => format!(
@@ -129,7 +133,22 @@ impl Schemas {
         self.fault(SchemaFault::Invalid, schema, keyword, message)
     }
 
-    fn missing_document(&self, schema: JsonNodeId, keyword: &str, uri: &str) -> Error {
+    /// The reference that was probably meant, in words: a definition of the document that is named otherwise.
+    fn meant(&self, schema: JsonNodeId, reference: &str) -> String {
+        let name = reference.trim_start_matches('#').trim_start_matches('/');
+        let prefixes = DEFINITIONS.iter().filter_map(|place| name.strip_prefix(&place[1..]));
+        let name = prefixes.map(|name| name.trim_start_matches('/')).next().unwrap_or(name);
+        let name = name.replace("~1", "/").replace("~0", "~");
+        let token = name.replace('~', "~0").replace('/', "~1");
+        let root = self.resources[self.owner_id(schema).0 as usize].root;
+        let pointers = DEFINITIONS.iter().map(|place| format!("{place}/{token}"));
+        let mut found = pointers.filter_map(|pointer| self.arena.follow(root, &pointer).ok());
+        found.next().map_or_else(String::new, |place| {
+            format!("; did you mean {:?}?", self.arena.pointer(place))
+        })
+    }
+
+    fn missing_document(&self, schema: JsonNodeId, keyword: &str, uri: &str, meant: &str) -> Error {
         let canonical = metaschemas::of(uri).map_or(uri, |(canonical, _)| canonical);
         let document = self.documents.get(uri).or_else(|| self.documents.get(canonical));
         if let Some(Err(error)) = document {
@@ -137,7 +156,7 @@ impl Schemas {
         }
         let message = format!(
             "the document {uri} is not given, and references are never fetched; pass its text in \
-             resources, under this URI"
+             resources, under this URI{meant}"
         );
         self.fault(SchemaFault::Unsupported, schema, keyword, message)
     }

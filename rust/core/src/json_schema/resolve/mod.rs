@@ -26,8 +26,8 @@ mod tests;
 mod walk;
 
 pub use lookup::Dynamic;
-pub(super) use notes::NoteText;
 pub use notes::{Note, NoteLevel};
+pub(super) use notes::{NoteText, types_of};
 pub(super) use spelling::name_like;
 
 use super::dialect::{Dialect, Language};

@@ -52,7 +52,9 @@ fn warning(message: impl Into<Cow<'static, str>>) -> NoteText {
 }
 
 /// The names of types that a keyword is about, and a word for them.
-fn types_of(keyword: &str) -> Option<(&'static [&'static str], &'static str)> {
+pub(in crate::json_schema) fn types_of(
+    keyword: &str,
+) -> Option<(&'static [&'static str], &'static str)> {
     Some(match keyword {
         "minimum" | "maximum" | "exclusiveMinimum" | "exclusiveMaximum" | "multipleOf" => {
             (&["number", "integer"], "numbers")
