@@ -279,7 +279,9 @@ def test_an_option_that_leaves_no_value_is_named() -> None:
     for schema, opened in (({"const": [[1]]}, False), ({"const": {"a": {"b": 1}}}, False)):
         assert ("additional_properties" in fault(schema, max_depth=1)) == opened
     needed = {"properties": {}, "required": ["a"], "propertyNames": {"maxLength": 0}}
-    assert '"a" is required, and none of that name is allowed; allow it' in fault({"type": "object", **needed})
+    assert '"a" is required, and none of that name is allowed; allow it' in fault(
+        {"type": "object", **needed}
+    )
     assert fault(False).endswith("no value satisfies the schema `false`; allow some")
     assert "`false`" not in fault({"allOf": [{"type": "null"}, {"type": "string"}]})
 

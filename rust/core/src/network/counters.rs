@@ -23,46 +23,10 @@
 //!
 //! The numbers of states have 31 bits, and bounds are never refused for that: see [`most_passes`].
 
+use super::counter::{Counter, UNMET, Unit};
 use super::{Call, Calls};
 use crate::automata::lengths::Lengths;
-use crate::limits::MOST_TEXT_BYTES;
 use std::sync::Arc;
-
-/// What a rule counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Unit {
-    Passes,
-    /// The tokens that begin within its texts. There is no lower bound.
-    Tokens,
-}
-
-/// The bounds of a rule that counts. A pass takes at least one byte.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Counter {
-    pub(crate) min: u32,
-    pub(crate) max: Option<u32>,
-    pub(crate) unit: Unit,
-}
-
-/// Texts have fewer bytes: a bound of so many passes is met by none.
-pub(crate) const UNMET: u32 = MOST_TEXT_BYTES + 1;
-
-impl Counter {
-    /// The bounds without an upper one that no text of fewer than [`UNMET`] bytes reaches.
-    fn met(self) -> Self {
-        Self { max: self.max.filter(|&max| max < UNMET), ..self }
-    }
-
-    /// The last number of passes that differs from those before.
-    fn last(self) -> u32 {
-        match self.max {
-            // No text has so many passes, so none needs a state: the count never ends.
-            _ if self.min >= UNMET => 0,
-            Some(max) => max + u32::from(self.unit == Unit::Tokens),
-            None => self.min.max(1),
-        }
-    }
-}
 
 /// The automaton of a rule that counts: for each state its passes, and whether it is an end.
 #[derive(Clone, Debug, Default)]

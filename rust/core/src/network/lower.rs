@@ -4,7 +4,7 @@ mod repetitions;
 
 use super::NetworkOptions;
 use super::analysis::Analysis;
-use super::counters::{Counter, Unit};
+use super::counter::{Counter, Unit};
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};

@@ -21,9 +21,9 @@
 //!   (which form of a left-recursive rule charts read), `merge_classes`, `first_sets`, `delegation`
 //! - a network linked of parts that other grammars share: `split`, `tags` and `common` say which parts there are,
 //!   `part` makes one, `spelled` (kept as a `spelling`) and `link` put them together
-//! - states that are in no table: `counters` numbers states that count passes, `counting_states` answers questions
-//!   about them; `sets` and `set_states` do the same for states that are sets of members, `members` says which of these
-//!   completions read
+//! - states that are in no table: `counter` has the bounds of a rule that counts, `counters` numbers states that count
+//!   passes, `counting_states` answers questions about them; `sets` and `set_states` do the same for states that are sets
+//!   of members, `members` says which of these completions read
 //! - of a finished network: `adjacency` (what can stand beneath a frame), `identity`, `naming` and `tour` (what a state
 //!   does, as a digest), `call_order`, `needed` (bytes that every text needs), `display` (for people)
 //! - `class_set`: sets of byte classes; `options`: how a network is made; `stop_tokens`: the grammar over the ids of a
@@ -36,6 +36,7 @@ mod build;
 mod call_order;
 mod class_set;
 mod common;
+mod counter;
 mod counters;
 mod counting_states;
 mod delegation;

@@ -1,7 +1,7 @@
 //! From a grammar to the automata of its rules: lowered, without left recursion, simplified. Rules that no text
 //! completes are left out here, and a grammar without any text is refused: `empty_language`.
 
-use super::counters::Counter;
+use super::counter::Counter;
 use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::apart::Apart;

@@ -233,12 +233,10 @@ impl Walker {
             && Arc::ptr_eq(network, &self.network)
         {
             let work = allowance.work.min(MAX_BOUNDS_WORK);
-            let bounded = Allowance { work, ..allowance };
+            let (bounded, stacks) = (Allowance { work, ..allowance }, (sets, set));
             let attempt = match self.adjacency(interrupt)? {
-                Some(adjacency) => {
-                    Some(self.bounded((sets, set), &adjacency, bounded, interrupt, bits))
-                }
-                None => self.between_counts((sets, set), bounded, interrupt, bits),
+                Some(adjacency) => Some(self.bounded(stacks, &adjacency, bounded, interrupt, bits)),
+                None => self.between_counts(stacks, bounded, interrupt, bits),
             };
             match attempt.map(|attempt| (attempt.result, attempt.spent)) {
                 Some((Err(Stop::Work | Stop::Memory | Stop::Forgotten), work)) => spent = work,

@@ -5,7 +5,7 @@ use crate::automata::{Automaton, FIRST_MARKER, Nfa, call};
 use crate::error::Result;
 use crate::grammar::Expr;
 use crate::ids::{ExprId, RuleId};
-use crate::network::counters::{Counter, Unit};
+use crate::network::counter::{Counter, Unit};
 use rustc_hash::FxHashMap;
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
