@@ -299,6 +299,23 @@ DIFFERENCES = [
         "accepted",
     ),
     Difference(
+        "a function without `parameters`, or with a schema that does not say `object`: "
+        '`"parameters": 5`',
+        "llama",
+        {"tools": [function("f")], "tool_choice": "required"},
+        '{"name": "f", "parameters": 5}',
+        "accepted",
+        "refused",
+    ),
+    Difference(
+        'a function whose `parameters` are `{"type": "string"}`',
+        "llama",
+        {"tools": [function("f", parameters={"type": "string"})]},
+        None,
+        "a tag",
+        "error",
+    ),
+    Difference(
         "a function whose `parameters` are a list",
         "harmony",
         {"tools": [function("f", parameters=[SCHEMA])]},

@@ -273,18 +273,55 @@ def test_arguments_in_any_order_and_with_less_white_space():
     assert [accepts(free, text) for text in (turned, spaced)] == [True, False]
 
 
+ARGUMENTS = ["5", "null", '"{}"', "[]", "{}", '{"n": 1}', '{"b": [1]}']
+N = {"properties": {"n": {"type": "integer"}}}
+DRAFT_7 = "http://json-schema.org/draft-07/schema#"
+
+
 @pytest.mark.parametrize(
-    "function",
+    ("function", "taken"),
     [
-        {"name": "f"},
-        {"name": "f", "parameters": None},
-        {"name": "f", "parameters": PAIR, "strict": False},
+        ({}, 3),
+        ({"parameters": None}, 3),
+        ({"parameters": {}}, 3),
+        ({"parameters": {"description": "Takes nothing."}}, 3),
+        ({"parameters": PAIR, "strict": False}, 3),
+        ({"parameters": N, "strict": False}, 3),
+        ({"parameters": {"type": ["object", "null"]}}, 3),
+        ({"parameters": N}, 2),
+        ({"parameters": {**N, "anyOf": [{"required": ["n"]}]}}, 1),
+        ({"parameters": {"enum": [{"n": 1}, 5, None]}}, 1),
+        ({"parameters": {"$ref": "#/$defs/N", "$defs": {"N": N}}}, 2),
+        (
+            {
+                "parameters": {
+                    "$schema": DRAFT_7,
+                    "$ref": "#/definitions/N",
+                    "definitions": {"N": N},
+                }
+            },
+            2,
+        ),
     ],
 )
-def test_arguments_of_any_kind(function):
-    tool = {"type": "function", "function": function}
+def test_arguments_are_an_object(function, taken):
+    """Whatever else the schema allows, in JSON as in other styles."""
+    tool = {"type": "function", "function": {"name": "f", **function}}
     tag = for_model("llama", [tool], tool_choice="required")
-    assert accepts(tag, '{"name": "f", "parameters": {"b": [1]}}')
+    objects = ARGUMENTS[4:]
+    expected = {1: objects[1:2], 2: objects[:2], 3: objects}[taken]
+    found = [each for each in ARGUMENTS if accepts(tag, f'{{"name": "f", "parameters": {each}}}')]
+    assert found == expected
+    tag = for_model("glm_4_7", [tool], tool_choice="required", reasoning=False)
+    elements = "<arg_key>n</arg_key><arg_value>1</arg_value>"
+    assert accepts(tag, f"<tool_call>f{elements}</tool_call>")
+    assert not accepts(tag, "<tool_call>f5</tool_call>")
+
+
+def test_a_schema_of_objects_stands_in_the_tag_as_it_is():
+    for schema in (PAIR, EMPTY, {"type": "object", "$ref": "#/$defs/a", "$defs": {"a": PAIR}}):
+        (tag,) = for_model("llama", named(parameters=schema))["format"]["tags"]
+        assert json.dumps(tag["content"]["json_schema"]) == json.dumps(schema)
 
 
 def test_names_in_json_are_escaped():
@@ -484,6 +521,17 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     ({"tools": named(strict="no")}, "tools[0].function", "'strict' is true or false, not a string"),
     ({"tools": named(parameters=[])}, "tools[0].function", "an object, and not a list; leave it"),
     ({"tools": named(parameters={1: 2})}, "tools[0].function", "names of 'parameters' are strings"),
+    (
+        {"tools": named(parameters={"type": "string"})},
+        "tools[0].function",
+        "the arguments of 'f' are an object, and its 'parameters' allow 'string' alone; write {'t",
+    ),
+    ({"tools": named(parameters={"type": ["null", "array"]})}, "tools[0].function", "'array' alo"),
+    (
+        {"tools": [{"type": "search", "parameters": {"type": "integer"}}]},
+        "tools[0]",
+        "the arguments of 'search' are an object, and its 'parameters' allow 'integer' alone",
+    ),
     ({"tools": named(description=3)}, "tools[0].function", "'description' is a string"),
     ({"tool_choice": "any"}, "tool_choice", "'required' or an object, and not 'any'; {'type': 'f"),
     ({"tool_choice": 3}, "tool_choice", "this is an object, and not the number 3"),

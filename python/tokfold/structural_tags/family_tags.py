@@ -114,9 +114,7 @@ def _call(call: Call, tool: Tool, request: Request) -> Json:
 
 def _ends(call: Call, tool: Tool) -> str | list[str]:
     """What ends a call; a tool that needs no arguments may have an end more."""
-    schema = tool.schema
-    needs_some = isinstance(schema, dict) and schema.get("required")
-    if not call.end_without_arguments or needs_some:
+    if not call.end_without_arguments or tool.schema.get("required"):
         return call.end
     return [call.end, call.end_without_arguments]
 

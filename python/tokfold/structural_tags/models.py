@@ -61,19 +61,20 @@ def for_model(
     """Make the structural tag of what a model of a family puts out.
 
     The result is a dict for :func:`assemble`, :meth:`tokfold.Grammar.from_structural_tag` and
-    :func:`tokfold.compile`, or for any other reader of the format. Schemas of tools stand in it as
-    they are, without a copy.
+    :func:`tokfold.compile`, or for any other reader of the format. Schemas of tools stand in it,
+    without a copy of what is in them.
 
     Args:
         model: one of :func:`families`, however it is spelled (``"Qwen3"``, ``"deepseek-v3.1"``), or
             another name of one (``"gpt-oss"``, ``"llama-3.1"``). The name of a model
             (``"Qwen/Qwen3-8B"``) is refused, and the error has the nearest family.
         tools: as in OpenAI's chat completions: ``{"type": "function", "function": {"name": ...,
-            "parameters": {...}}}``, or an object whose ``model_dump`` gives that. Without
-            ``parameters``, or with ``"strict": False``, the arguments may be any JSON. Other types
-            are tools of the server: ``{"type": ..., "name": ..., "parameters": {...}}``, where the
-            name is the type by default. ``harmony`` calls them, ``mimo`` and ``minimax_m3`` refuse
-            them, and for other families they are left out.
+            "parameters": {...}}}``, or an object whose ``model_dump`` gives that. The arguments are
+            a JSON object, whatever else ``parameters`` allow; without ``parameters``, or with
+            ``"strict": False``, any object. Other types are tools of the server:
+            ``{"type": ..., "name": ..., "parameters": {...}}``, where the name is the type by
+            default. ``harmony`` calls them, ``mimo`` and ``minimax_m3`` refuse them, and for other
+            families they are left out.
         tool_choice: ``"auto"``, ``None``: text, calls or both. ``"none"``: no calls.
             ``"required"``: at least one call. ``{"type": "function", "function": {"name": ...}}``:
             a call of this tool. ``{"type": ...}``: a call of the tool of the server that has this

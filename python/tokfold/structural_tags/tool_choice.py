@@ -4,7 +4,7 @@ Example:
     >>> from tokfold.structural_tags.tool_choice import chosen, read_tools
     >>> tools = read_tools([{"type": "function", "function": {"name": "now"}}])
     >>> chosen(tools, {"type": "function", "function": {"name": "now"}})
-    ([Tool(type='function', name='now', schema=True)], 'forced')
+    ([Tool(type='function', name='now', schema={'type': 'object'})], 'forced')
 """
 
 from __future__ import annotations
@@ -37,6 +37,10 @@ _DECLARED = ("functionDeclarations", "function_declarations")
 """What holds functions in Gemini's form."""
 
 
+_OTHER_TYPES = ("array", "boolean", "integer", "null", "number", "string")
+"""Types of JSON values that are no object."""
+
+
 class Tool(NamedTuple):
     """A tool as a model sees it."""
 
@@ -44,8 +48,8 @@ class Tool(NamedTuple):
     """``"function"``, or the type of a tool of the server."""
     name: str
     """What the model calls it by."""
-    schema: dict[str, Any] | Literal[True]
-    """What the arguments obey; ``True`` allows all."""
+    schema: dict[str, Any]
+    """What the arguments obey, which are an object."""
 
     @property
     def is_function(self) -> bool:
@@ -108,7 +112,8 @@ def _read_tool(value: object, path: str) -> Tool:
     type_ = _type_of(tool, path, ("function",))
     if type_ != "function":
         name = _optional_text(tool, "name", path)
-        return Tool(type_, name or type_, _schema(tool, path))
+        name = name or type_
+        return Tool(type_, name, _schema(tool, name, path))
     if "function" not in tool:
         fail(
             path,
@@ -123,8 +128,8 @@ def _read_tool(value: object, path: str) -> Tool:
     strict = function.get("strict")
     if strict is not None and not isinstance(strict, bool):
         fail(path, "", f"'strict' is true or false, not {kind(strict)}")
-    schema = _schema(function, path)
-    return Tool("function", name, True if strict is False else schema)
+    schema = _schema(function, name, path)
+    return Tool("function", name, {"type": "object"} if strict is False else schema)
 
 
 def _refuse_form(tool: Object, path: str) -> None:
@@ -151,10 +156,11 @@ def _refuse_form(tool: Object, path: str) -> None:
         fail(path, "", f"'type' is missing; write {written}")
 
 
-def _schema(value: Object, path: str) -> dict[str, Any] | Literal[True]:
+def _schema(value: Object, name: str, path: str) -> dict[str, Any]:
+    """The schema of the arguments of a tool, which are an object: other values are left out."""
     parameters = value.get("parameters")
     if parameters is None:
-        return True
+        return {"type": "object"}
     if not isinstance(parameters, Mapping):
         fail(
             path,
@@ -162,10 +168,26 @@ def _schema(value: Object, path: str) -> dict[str, Any] | Literal[True]:
             f"'parameters' is a JSON Schema, an object, and not {kind(parameters)}; leave it out "
             "where any arguments do",
         )
-    for name in parameters:
-        if not isinstance(name, str):
-            fail(path, "", f"the names of 'parameters' are strings, not {kind(name)}")
-    return dict(parameters)
+    for key in parameters:
+        if not isinstance(key, str):
+            fail(path, "", f"the names of 'parameters' are strings, not {kind(key)}")
+    schema = dict(parameters)
+    types = schema.get("type", "object")
+    types = types if isinstance(types, list | tuple) else [types]
+    if types and all(one in _OTHER_TYPES for one in types):
+        fail(
+            path,
+            "",
+            f"the arguments of {short(name)} are an object, and its 'parameters' allow "
+            f"{' or '.join(map(repr, types))} alone; write {{'type': 'object', 'properties': "
+            "{...}}",
+        )
+    if "object" in types and all(one in ("object", *_OTHER_TYPES) for one in types):
+        schema["type"] = "object"
+        if "$ref" in schema and "/draft-0" in str(schema.get("$schema")):
+            # which hides what stands beside it
+            schema["allOf"] = [{"$ref": schema.pop("$ref")}]
+    return schema
 
 
 def _chosen_by_word(tools: Sequence[Tool], word: str) -> tuple[list[Tool], Choice]:
