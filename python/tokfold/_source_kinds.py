@@ -163,7 +163,7 @@ def _is_tag(source: Mapping[str, Any]) -> bool:
 
 _OF_TOOLS = {
     *("function", "parameters", "inputSchema", "input_schema"),
-    *("functionDeclarations", "function_declarations"),
+    *("functionDeclarations", "function_declarations", "toolSpec", "parameter_definitions"),
 }
 
 

@@ -386,6 +386,14 @@ DIFFERENCES = [
         "a tag",
         "error",
     ),
+    Difference(
+        '`tool_choice="any"`',
+        "llama",
+        {"tools": [F], "tool_choice": "any"},
+        '{"name": "f", "parameters": {"city": "A"}}',
+        "error",
+        "accepted",
+    ),
     Difference("tools in a tuple", "llama", {"tools": (F,)}, "Hi.", "error", "accepted"),
 ]
 

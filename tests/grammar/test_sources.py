@@ -108,6 +108,7 @@ def test_models() -> None:
         ([{"name": "f", "inputSchema": {}}], "structural_tags.for_model(family,"),
         ([{"name": "f", "parameters": {}}], "structural_tags.for_model(family,"),
         (({"functionDeclarations": []},), "structural_tags.for_model(family,"),
+        ([{"toolSpec": {"name": "f"}}], "structural_tags.for_model(family,"),
         (re.compile("a"), 'pattern.pattern, dialect="python"), with search=True'),
         (re.compile("a", re.S | re.I), 'dialect="python", flags="is"), with'),
         (Path("a.gbnf"), "Grammar.from_file"),

@@ -233,7 +233,7 @@ CHOICES: dict[str, Any] = {
     "allowed, no type": allowed("auto", {"function": {"name": "f"}}),
     "allowed, and not said what": {"type": "allowed_tools", "mode": "auto", "tools": [F]},
     "a function without its name": {"type": "function", "name": "f"},
-    "a word that there is not": "any",
+    "a word that there is not": "some",
     "no word": 3,
     "nothing in it": {},
 }

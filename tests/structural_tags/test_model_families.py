@@ -511,6 +511,18 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "tools[0]",
         "for each one of tool['function_declarations']",
     ),
+    (
+        {"tools": [{"toolSpec": {"name": "f", "inputSchema": {"json": {"type": "object"}}}}]},
+        "tools[0]",
+        "in Bedrock's form; write {'type': 'function', 'function': {'name': spec['name'], "
+        "'parameters': spec['inputSchema']['json']}}, where spec is tool['toolSpec']",
+    ),
+    (
+        {"tools": [{"name": "f", "parameter_definitions": {"a": {"type": "str"}}}]},
+        "tools[0]",
+        "Cohere's form; write {'type': 'function', 'function': {'name': tool['name'], "
+        "'parameters': a JSON Schema of tool['parameter_definitions']}}",
+    ),
     ({"tools": [{"type": 3}]}, "tools[0]", "'type' is a string, not the number 3"),
     ({"tools": [{"type": "s", "name": 3}]}, "tools[0]", "'name' is a string, not the number 3"),
     ({"tools": [{"type": "function", "name": "f"}]}, "tools[0]", "a function without 'function'"),
@@ -533,10 +545,19 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "the arguments of 'search' are an object, and its 'parameters' allow 'integer' alone",
     ),
     ({"tools": named(description=3)}, "tools[0].function", "'description' is a string"),
-    ({"tool_choice": "any"}, "tool_choice", "'required' or an object, and not 'any'; {'type': 'f"),
+    ({"tool_choice": "ANY"}, "tool_choice", "'required' or an object, and not 'ANY'; {'type': 'f"),
     ({"tool_choice": 3}, "tool_choice", "this is an object, and not the number 3"),
-    ({"tool_choice": {}}, "tool_choice", "'type' is missing"),
+    ({"tool_choice": {}}, "tool_choice", "missing; write 'auto', 'none', 'required' or {'type'"),
+    ({"tool_choice": {"tool": {"name": "f"}}}, "tool_choice", "'type' is missing; write 'auto'"),
+    ({"tool_choice": {"type": "any"}}, "tool_choice", "in Anthropic's form; write 'required'"),
+    ({"tool_choice": {"type": "none"}}, "tool_choice", "in Anthropic's form; write 'none'"),
+    (
+        {"tools": [F], "tool_choice": {"type": "tool", "name": "f"}},
+        "tool_choice",
+        "Anthropic's form; write {'type': 'function', 'function': {'name': 'f'}}",
+    ),
     ({"tool_choice": "required"}, "tool_choice", "a call is required, and there is no tool"),
+    ({"tool_choice": "any"}, "tool_choice", "a call is required, and there is no tool"),
     ({"tool_choice": {"type": "function", "name": "f"}}, "tool_choice", "the name, is missing"),
     (
         {"tools": [F], "tool_choice": forced("g")},
@@ -604,6 +625,16 @@ def test_what_is_refused(arguments, path, said):
     assert said in str(caught.value)
     assert str(caught.value).startswith(f"{path}: " if path else "there is")
     assert caught.value.path == path
+
+
+def test_any_tool_must_be_called():
+    """``"any"`` is the word of Mistral's API; a tool of the server may have it for its type."""
+    assert for_model("llama", [F], tool_choice="any") == for_model(
+        "llama", [F], tool_choice="required"
+    )
+    of_server = {"type": "any", "parameters": PAIR}
+    tag = for_model("harmony", [of_server], tool_choice={"type": "any"})
+    assert accepts(tag, SEARCHED.replace("browser.search", "any"))
 
 
 def test_a_function_of_python_is_refused_with_what_to_write():

@@ -76,10 +76,10 @@ def for_model(
             default. ``harmony`` calls them, ``mimo`` and ``minimax_m3`` refuse them, and for other
             families they are left out.
         tool_choice: ``"auto"``, ``None``: text, calls or both. ``"none"``: no calls.
-            ``"required"``: at least one call. ``{"type": "function", "function": {"name": ...}}``:
-            a call of this tool. ``{"type": ...}``: a call of the tool of the server that has this
-            type. ``{"type": "allowed_tools", "allowed_tools": {"mode": ..., "tools": [...]}}``:
-            some of the tools; the mode is ``"auto"`` or ``"required"``.
+            ``"required"`` or ``"any"``: at least one call. ``{"type": "function", "function":
+            {"name": ...}}``: a call of this tool. ``{"type": ...}``: a call of the tool of the
+            server that has this type. ``{"type": "allowed_tools", "allowed_tools": {"mode": ...,
+            "tools": [...]}}``: some of the tools; the mode is ``"auto"`` or ``"required"``.
         reasoning: ``"enabled"`` (or ``True``): the output begins with reasoning. ``"disabled"``
             (or ``False``): there is none. ``"auto"``: with or without. Families that do not
             reason ignore it.

@@ -31,8 +31,17 @@ Choice = Literal["auto", "required", "forced"]
 _FUNCTION = "{'type': 'function', 'function': {'name': ...}}"
 _ALLOWED = "{'type': 'allowed_tools', 'allowed_tools': {'mode': 'auto', 'tools': [...]}}"
 
-_SCHEMAS = {"inputSchema": "a tool of MCP", "input_schema": "a tool in Anthropic's form"}
-"""What holds the schema of a tool in forms of others."""
+_SCHEMAS = {
+    "inputSchema": ("a tool of MCP", "tool['inputSchema']"),
+    "input_schema": ("a tool in Anthropic's form", "tool['input_schema']"),
+    "parameter_definitions": (
+        "a tool in Cohere's form",
+        "a JSON Schema of tool['parameter_definitions']",
+    ),
+}
+"""What holds the schema of a tool in forms of others, the form, and what to pass."""
+_CHOICES = {"any": "'required'", "auto": "'auto'", "none": "'none'"}
+"""Types of choices in Anthropic's form, and what to write."""
 _DECLARED = ("functionDeclarations", "function_declarations")
 """What holds functions in Gemini's form."""
 
@@ -95,6 +104,7 @@ def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choi
     reference = _reference(choice, type_, "tool_choice")
     found = [tool for tool in tools if reference.is_of(tool)]
     if not found:
+        _refuse_choice(choice, type_)
         fail("tool_choice", "", _not_there(reference, tools))
     if len(found) > 1:
         fail(
@@ -134,14 +144,22 @@ def _read_tool(value: object, path: str) -> Tool:
 
 def _refuse_form(tool: Object, path: str) -> None:
     """Refuse a tool in a form of others, which has the same parts at other places."""
-    for name, form in _SCHEMAS.items():
+    for name, (form, schema) in _SCHEMAS.items():
         if tool.get(name) is not None:
             fail(
                 path,
                 "",
                 f"this is {form}; write {{'type': 'function', 'function': {{'name': tool['name'], "
-                f"'parameters': tool['{name}']}}}}",
+                f"'parameters': {schema}}}}}",
             )
+    if tool.get("toolSpec") is not None:
+        fail(
+            path,
+            "",
+            "this is a tool in Bedrock's form; write {'type': 'function', 'function': {'name': "
+            "spec['name'], 'parameters': spec['inputSchema']['json']}}, where spec is "
+            "tool['toolSpec']",
+        )
     for name in _DECLARED:
         if tool.get(name) is not None:
             fail(
@@ -154,6 +172,15 @@ def _refuse_form(tool: Object, path: str) -> None:
     if "type" not in tool:
         written = "{'type': 'function', 'function': tool}" if "name" in tool else _FUNCTION
         fail(path, "", f"'type' is missing; write {written}")
+
+
+def _refuse_choice(choice: Object, type_: str) -> None:
+    """Refuse a choice in Anthropic's form."""
+    written = _CHOICES.get(type_)
+    if type_ == "tool":
+        written = f"{{'type': 'function', 'function': {{'name': {short(choice.get('name'))}}}}}"
+    if written is not None:
+        fail("tool_choice", "", f"this is a choice in Anthropic's form; write {written}")
 
 
 def _schema(value: Object, name: str, path: str) -> dict[str, Any]:
@@ -195,7 +222,7 @@ def _chosen_by_word(tools: Sequence[Tool], word: str) -> tuple[list[Tool], Choic
         return [], "auto"
     if word == "auto":
         return list(tools), "auto"
-    if word == "required":
+    if word in ("required", "any"):
         return _some(tools, "there is no tool"), "required"
     fail(
         "tool_choice",
@@ -302,6 +329,7 @@ def _type_of(value: Object, path: str, telling: tuple[str, ...]) -> str:
         told = [name for name in telling if name in value]
         if len(told) == 1:
             return told[0]
+        fail(path, "", f"'type' is missing; write 'auto', 'none', 'required' or {_FUNCTION}")
     return text(value, "type", path, "")
 
 
