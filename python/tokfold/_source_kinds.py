@@ -10,8 +10,8 @@ from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
-from tokfold import _core
 from tokfold._sources.regular import said_of_compiled
+from tokfold._sources.schema_errors import part_meant, role
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
 from tokfold._written import is_lark
 from tokfold.errors import AmbiguousSourceError
@@ -123,7 +123,7 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
     As a schema it takes any JSON value. It is a document, a misspelled schema, or an example of
     what is to be written.
     """
-    if any(_role(name) == "constrains" for name in source if isinstance(name, str)):
+    if any(role(name) == "constrains" for name in source if isinstance(name, str)):
         return
     for keyword in ("$defs", "definitions"):
         defined = source.get(keyword)
@@ -132,6 +132,9 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
                 f"the schema only defines others under {keyword!r}, and would take any JSON value; "
                 f'say which is meant, as {{"$ref": "#/{keyword}/{next(iter(defined))}", ...}}'
             )
+    part = part_meant(source)
+    if part is not None:
+        raise AmbiguousSourceError(part)
     others = [name for name in source if isinstance(name, str) and _is_no_keyword(name)]
     if others:
         shown = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
@@ -142,13 +145,8 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
         )
 
 
-def _role(name: str) -> str | None:
-    """What a keyword of JSON Schema does; None for a name that is none."""
-    return _core.keyword_role(name) if name.isascii() else None
-
-
 def _is_no_keyword(name: str) -> bool:
-    return not name.startswith("x-") and _role(name) is None
+    return not name.startswith("x-") and role(name) is None
 
 
 def _is_tag(source: Mapping[str, Any]) -> bool:

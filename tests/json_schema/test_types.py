@@ -22,7 +22,12 @@ from pydantic import (
     ValidationError,
 )
 from tokfold import Grammar, GrammarCompiler, Vocabulary, compile, recognize
-from tokfold.errors import AmbiguousSourceError, ArgumentTypeError, InvalidSchemaError
+from tokfold.errors import (
+    AmbiguousSourceError,
+    ArgumentTypeError,
+    InvalidSchemaError,
+    StructuralTagError,
+)
 
 DAY = datetime.date(2024, 2, 29)
 BYTES = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
@@ -235,6 +240,61 @@ def test_parts_of_requests_that_hold_a_schema(whole: Any, said: str) -> None:
         assert found.endswith(said)
     with pytest.raises(InvalidSchemaError):
         compile(whole, BYTES)
+
+
+@pytest.mark.parametrize(
+    ("whole", "said"),
+    [
+        (
+            {"name": "person", "schema": SCHEMA, "strict": True},
+            'a response format, and the schema is a part of it: pass response_format["schema"]',
+        ),
+        (
+            {"json_schema": {"name": "person", "schema": SCHEMA}},
+            'pass response_format["json_schema"]["schema"]',
+        ),
+        (
+            {"name": "f", "title": "F", "inputSchema": SCHEMA},
+            'a tool, and the schema is a part of it: pass tool["inputSchema"]',
+        ),
+        ({"name": "f", "inputSchema": {"json": SCHEMA}}, 'pass tool["inputSchema"]["json"]'),
+        ({"name": "f", "description": "F", "input_schema": SCHEMA}, 'pass tool["input_schema"]'),
+        ({"name": "f", "parameters": {}}, 'pass tool["parameters"]'),
+        (
+            {"function": {"name": "f", "parameters": SCHEMA}},
+            'pass tool["function"]["parameters"]',
+        ),
+    ],
+)
+def test_parts_of_requests_without_a_type(whole: Any, said: str) -> None:
+    """As schemas they would take any JSON."""
+    for schema in (whole, json.dumps(whole), json.dumps(whole, indent=2)):
+        found = error_of(schema)
+        assert found.startswith("#: this looks like a ")
+        assert found.endswith(said)
+    with pytest.raises(AmbiguousSourceError) as ambiguous:
+        compile(whole, BYTES)
+    assert str(ambiguous.value).endswith(said)
+    content = {"type": "json_schema", "json_schema": whole}
+    with pytest.raises(StructuralTagError) as tag:
+        Grammar.from_structural_tag({"format": content})
+    assert str(tag.value).startswith("format (json_schema): this looks like a ")
+    assert str(tag.value).endswith(said)
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        {"name": "person", "schema": SCHEMA, "type": "object"},
+        {"schema": "person", "parameters": SCHEMA},
+        {"name": "person", "schema": "urn:person"},
+        {"properties": {"schema": {"type": "object"}}},
+        {"x-schema": {}, "description": '"schema": {'},
+    ],
+)
+def test_schemas_with_names_of_such_parts(schema: Any) -> None:
+    for source in (schema, json.dumps(schema)):
+        Grammar.from_json_schema(source)
 
 
 def test_other_wrong_types_hold_no_schema() -> None:

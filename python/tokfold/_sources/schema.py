@@ -16,7 +16,7 @@ from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaR
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
-from tokfold._sources.schema_errors import explained
+from tokfold._sources.schema_errors import check_is_whole, explained
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
@@ -141,6 +141,7 @@ class SchemaSource(Source):
         """Check the options.
 
         Raises:
+            InvalidSchemaError: ``schema`` is an object of a request that holds a schema.
             LimitExceededError: a value is nested deeper than ``limits`` allow.
             TypeError, ValueError: an option is none of its values.
             UnsupportedGrammarError: ``schema`` cannot be written as JSON.
@@ -179,6 +180,7 @@ class SchemaSource(Source):
             fields["formats"] = own
         if resources is not None and not isinstance(resources, Mapping):
             raise wrong_type("resources", "a mapping of URIs to schemas", resources)
+        check_is_whole(schema)
         given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
         return cls(text_of(schema, limits), given, fields)
 

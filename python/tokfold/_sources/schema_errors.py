@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
-from tokfold import _json
+from tokfold import _core, _json
 from tokfold.errors import InvalidSchemaError, SchemaError
 
-__all__ = ["explained", "in_lark"]
+__all__ = ["check_is_whole", "explained", "in_lark", "part_meant", "role"]
 
 _IN_LARK = re.compile(
     r"line (\d+), column (\d+)(: .* \(the schema stands at line (\d+), column (\d+)\))", re.DOTALL
 )
 """What is wrong with the text of a schema in Lark, at a place counted from where it begins."""
+
+_PARTS = {
+    "json_schema": "schema",
+    "schema": "",
+    "function": "parameters",
+    "parameters": "",
+    "input_schema": "",
+    "inputSchema": "json",
+}
+"""Where a schema stands in an object of a request, and perhaps below that."""
+
+_HAS_PART = re.compile(rf'"(?:{"|".join(_PARTS)})"\s*:\s*\{{')
 
 NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
 """What Python writes for floats that JSON does not have."""
@@ -53,32 +67,66 @@ def in_lark(error: SchemaError) -> SchemaError:
     return type(error)(message, error.pointer, error.keyword, reason)
 
 
-def _wrapper(text: str) -> str | None:
-    """What to pass instead of an object of a request that holds a schema; None for all else."""
+def check_is_whole(schema: object) -> None:
+    """Refuse an object of a request that holds a schema, and that would take any JSON as one.
+
+    Raises:
+        InvalidSchemaError: it is one; says what to pass.
+    """
+    if isinstance(schema, str):
+        schema = _read(schema) if _HAS_PART.search(schema) else None
+    reason = part_meant(schema) if isinstance(schema, Mapping) else None
+    if reason is not None:
+        raise InvalidSchemaError(f"#: {reason}", "#", "", reason)
+
+
+def part_meant(found: Mapping[Any, Any]) -> str | None:
+    """What to pass instead of an object of a request that holds a schema.
+
+    None for all else, and where a keyword of JSON Schema constrains something.
+    """
+    path = _part(found)
+    if path is None or any(role(name) == "constrains" for name in found if isinstance(name, str)):
+        return None
+    return _said(path, "schema" in found or "json_schema" in found)
+
+
+def role(name: str) -> str | None:
+    """What a keyword of JSON Schema does; None for a name that is none."""
+    return _core.keyword_role(name) if name.isascii() else None
+
+
+def _read(text: str) -> Any:  # noqa: ANN401 - JSON
     try:
-        found = _json.loads(text)
+        return _json.loads(text)
     except (ValueError, RecursionError):
         return None
+
+
+def _part(found: Mapping[Any, Any]) -> str | None:
+    """Where the schema stands in an object of a request; None where there is none."""
+    for name, below in _PARTS.items():
+        value = found.get(name)
+        if isinstance(value, Mapping) and (name != "parameters" or "name" in found):
+            return f'["{name}"]["{below}"]' if below in value else f'["{name}"]'
+    return None
+
+
+def _said(path: str, is_format: bool) -> str:
+    what, name = ("response format", "response_format") if is_format else ("tool", "tool")
+    return f"this looks like a {what}, and the schema is a part of it: pass {name}{path}"
+
+
+def _wrapper(text: str) -> str | None:
+    """What to pass instead of an object of a request that says its type; None for all else."""
+    found = _read(text)
     if not isinstance(found, dict):
         return None
-    name = found.get("type")
-    if name == "function":
-        is_nested = isinstance(found.get("function"), dict)
-        path = '["function"]["parameters"]' if is_nested else '["parameters"]'
-        return f"this looks like a tool, and the schema is a part of it: pass tool{path}"
-    if name == "json_schema":
-        below = found.get("json_schema")
-        if not isinstance(below, dict):
-            path = '["schema"]'
-        elif "schema" in below:
-            path = '["json_schema"]["schema"]'
-        else:
-            path = '["json_schema"]'
-        return (
-            "this looks like a response format, and the schema is a part of it: pass "
-            f"response_format{path}"
-        )
-    if name == "json_object":
+    type_ = found.get("type")
+    if type_ in ("function", "json_schema"):
+        is_format = type_ == "json_schema"
+        return _said(_part(found) or f'["{"schema" if is_format else "parameters"}"]', is_format)
+    if type_ == "json_object":
         return (
             "this looks like a response format for any object: pass the schema of any object, "
             '{"type": "object"}'

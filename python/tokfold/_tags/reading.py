@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 from tokfold import _json
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.schema import MAX_WHITESPACE
+from tokfold._sources.schema_errors import part_meant
 from tokfold._tags import fields
 from tokfold._tags.fields import LARGEST, Object, fail, kind, short
 from tokfold._tags.formats import (
@@ -184,6 +185,9 @@ class _Reader:
         schema = fields.needed(value, "json_schema", path, name)
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
+        part = part_meant(schema) if isinstance(schema, dict) else None
+        if part is not None:
+            fail(path, name, part)
         try:
             text = _json.dumps(schema) if self._is_read else schema_text(schema, "schema")
         except (TypeError, RecursionError, UnsupportedGrammarError, LimitExceededError) as error:
