@@ -349,6 +349,19 @@ def test_names_that_look_like_blanks():
         )
 
 
+@pytest.mark.parametrize("model", families())
+@pytest.mark.parametrize("choice", ["auto", "required", forced("get_17")])
+def test_errors_of_schemas_name_the_tool(model, choice):
+    tools = [*named(name="get_16"), *named(name="get_17", parameters={"not": 3})]
+    with pytest.raises(tokfold.InvalidSchemaError) as caught:
+        assemble(for_model(model, tools, tool_choice=choice))
+    where, _, said = str(caught.value).partition(": #: not: ")
+    assert where.startswith("format.")
+    assert "get_17" in where
+    assert "get_16" not in where
+    assert said.startswith("expected")
+
+
 # -------------------------------------------------------------------------- server's tools
 
 SEARCHED = ' to=browser.search<|channel|>commentary code<|message|>{"a": "x", "n": 1}<|call|>'

@@ -279,7 +279,7 @@ def test_errors_of_schemas_point_into_the_tag():
         "#/format/tags/0/content/elements/1/json_schema" + place.removeprefix("#")
     )
     assert str(caught.value).startswith(
-        f"format.tags[0].content.elements[1] (json_schema): {place}: minimum: "
+        f"format.tags[0].content.elements[1] (json_schema), behind '<aa': {place}: minimum: "
     )
 
 

@@ -70,6 +70,8 @@ class JsonSchema(_Format):
     excludes: tuple[str, ...]
     is_open: bool
     """Whether objects that do not say otherwise have other members than those that are named."""
+    behind: str
+    """The text before it in the tag around it, for messages: it has the name of a tool."""
 
 
 @dataclass(frozen=True, slots=True)

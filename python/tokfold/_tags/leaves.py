@@ -331,6 +331,8 @@ _MAKERS: dict[type, Callable[[Any], Built]] = {
 def _placed(leaf: Leaf) -> Iterator[None]:
     """Errors of a leaf as errors of the tag: they say where in it the leaf stands."""
     where = f"{leaf.path} ({leaf.type})"
+    if isinstance(leaf, JsonSchema) and leaf.behind:
+        where += f", behind {leaf.behind!r}"
     try:
         yield
     except SchemaError as error:

@@ -61,6 +61,9 @@ MARKERS = ("tokens", "both")
 MAX_DEPTH = 100
 """Levels of formats within formats."""
 
+SHOWN = 200
+"""Characters of the text before a schema that errors show: its end has the name of a tool."""
+
 STYLES = (
     "json",
     "qwen_xml",
@@ -149,6 +152,7 @@ class _Reader:
         self._vocabulary, self._is_open = settings.vocabulary, settings.additional_properties
         self._is_read = is_read
         self._ids: dict[str, int | None] = {}
+        self._behind = ""
 
     def format(self, value: object, path: str, depth: int) -> Format:
         if depth > MAX_DEPTH:
@@ -205,6 +209,7 @@ class _Reader:
             count,
             tuple(sorted(fields.texts(value, "excludes", path, name))),
             self._is_open,
+            self._behind,
         )
 
     def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:
@@ -293,10 +298,15 @@ class _Reader:
     def _elements(self, value: Object, path: str, depth: int, name: str) -> tuple[Format, ...]:
         elements = fields.needed(value, "elements", path, name)
         fields.items(elements, "elements", path, name, empty=False)
-        return tuple(
-            self.format(element, f"{path}.elements[{i}]", depth + 1)
-            for i, element in enumerate(elements)
-        )
+        around, found = self._behind, []
+        for i, element in enumerate(elements):
+            one = self.format(element, f"{path}.elements[{i}]", depth + 1)
+            found.append(one)
+            if name == "sequence":
+                text = one.value if isinstance(one, ConstString) else "…"
+                self._behind = (self._behind + text)[-SHOWN:]
+        self._behind = around
+        return tuple(found)
 
     def _content(self, value: Object, path: str, depth: int, name: str) -> Format:
         content = fields.needed(value, "content", path, name)
@@ -332,7 +342,9 @@ class _Reader:
             fail(path, "tag", f"'begin' is a string or a token, not {kind(begin)}")
         else:
             fields.checked_characters(begin, "begin", path, "tag")
+        around, self._behind = self._behind, begin[-SHOWN:] if isinstance(begin, str) else ""
         content = self._content(value, path, depth, "tag")
+        self._behind = around
         end = fields.needed(value, "end", path, "tag")
         if isinstance(end, dict):
             return Tag(path, begin, content, self._token_of_tag(end, f"{path}.end"))
