@@ -58,11 +58,14 @@ class Interrupt:
 
     @classmethod
     def _of(cls, interrupt: Interrupt | None, limits: Limits) -> _core.Interrupt | None:
-        """The interrupt of a call that compiles: the caller's, or that of the limits."""
+        """The interrupt of a call that compiles: the caller's, the governing one, the limits'."""
         if interrupt is not None:
             if not isinstance(interrupt, Interrupt):
                 raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
             return interrupt._core
+        governing = _governing.get()
+        if governing is not None:
+            return governing
         if limits.max_compile_milliseconds is None:
             return None
         return _core.Interrupt(limits.max_compile_milliseconds, of_limits=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import json
 import random
+import re
 import sys
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
@@ -40,6 +41,7 @@ torch = pytest.importorskip("torch")
 
 import tokfold  # noqa: E402
 import tokfold.vllm  # noqa: E402
+from tokfold.interrupt import governing  # noqa: E402
 from support import processes  # noqa: E402
 from support.processes import DEADLINE_S  # noqa: E402
 from tokfold._serving import Passed  # noqa: E402
@@ -229,6 +231,17 @@ class TestConversation:
         assert two.conversation.matcher.num_steps == 0
 
 
+CALLS = {
+    "type": "triggered_tags",
+    "triggers": ["<a"],
+    "tags": [
+        {
+            "begin": "<a>",
+            "content": {"type": "json_schema", "json_schema": {"type": "integer"}},
+            "end": "</a>",
+        }
+    ],
+}
 INVALID = [
     ("json", "{"),
     ("json", '{"type": "nothing"}'),
@@ -254,6 +267,10 @@ INVALID = [
     ("structural_tag", '{"structures": [{"begin": "<a>"}], "triggers": ["<a"]}'),
     ("structural_tag", '{"structures": [], "triggers": ["<a"]}'),
     ("structural_tag", '{"format": {"type": "what"}}'),
+    ("structural_tag", "<a>"),
+    ("structural_tag", json.dumps({"format": {**CALLS, "triggers": ["<a", "<b"]}})),
+    ("structural_tag", json.dumps({"format": CALLS}).replace("integer", "intege")),
+    ("structural_tag", json.dumps({"format": {"type": "grammar", "grammar": "root ::= <a> b"}})),
 ]
 
 
@@ -482,8 +499,8 @@ class TestValidation:
         [
             (kind, spec)
             for kind, spec in INVALID
-            # the frontend lets the engine read tags, and has lists of texts alone
-            if kind != "structural_tag" and (kind != "choice" or spec == "[]")
+            # the frontend has lists of texts alone
+            if kind != "choice" or spec == "[]"
         ],
     )
     def test_bad_ones_are_refused_at_once(self, kind: str, spec: str) -> None:
@@ -493,6 +510,45 @@ class TestValidation:
         with pytest.raises(VLLMValidationError, match="Invalid structured outputs"):
             verify(sampling)
         assert params._backend is None
+
+    def test_what_is_wrong_with_a_tag_is_told_at_once(self) -> None:
+        for spec, said in (
+            ("<a>", 'is no JSON: line 1, column 1: Expecting value; write {"type": "structural_t'),
+            ("[]", "a structural tag is a JSON object, not a list"),
+            ('{"type": "structural_tag"}', "a structural tag has a 'format', and this one has non"),
+            (INVALID[-3][1], "format.triggers[1] (triggered_tags): no tag begins with this trigge"),
+            (INVALID[-2][1], "behind '<a>': #: type: expected one of"),
+        ):
+            with pytest.raises(VLLMValidationError, match=re.escape(said)):
+                verify(make_params(structural_tag=spec)[0])
+
+    def test_tokens_of_a_tag_that_only_the_engine_knows(self) -> None:
+        """Each is some token, and another one than all others."""
+        tag = {"content": {"type": "any_tokens"}, "end": {"token": "</a>"}}
+        tags = [{**tag, "begin": {"token": name}} for name in ("<a>", "<b>")]
+        free = {"type": "token_triggered_tags", "trigger_tokens": ["<a>", "<b>"], "tags": tags}
+        grammar = {"type": "grammar", "grammar": "root ::= <a> !<b>"}
+        for format in (free, grammar, {"type": "sequence", "elements": [grammar, free]}):
+            verify(make_params(structural_tag=json.dumps({"format": format}))[0])
+        tags[1]["begin"]["token"] = "<c>"
+        with pytest.raises(VLLMValidationError, match="trigger"):
+            verify(make_params(structural_tag=json.dumps({"format": free}))[0])
+
+    def test_a_tag_that_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:
+        monkeypatch.setattr(backend_module, "_passed", Passed())
+        monkeypatch.setattr(
+            backend_module, "Interrupt", SimpleNamespace(_of=lambda *_: tokfold.Interrupt(0)._core)
+        )
+        verify(make_params(structural_tag=INVALID[-2][1])[0])
+        ends = tokfold.Interrupt(60_000)._core
+        with governing(ends):  # of each schema, not only between two of them
+            assert tokfold.Interrupt._of(None, tokfold.Limits()) is ends
+
+    def test_lark_with_a_literal_that_looks_like_grammar_text(self, backend) -> None:
+        text = 'start: "a" OP "b"\nOP: "::="\n'
+        verify(make_params(grammar=text)[0])
+        grammar = compiled(backend, Sample("lark", text, ""))
+        assert grammar.conversation.matcher.accept_string("a::=b")
 
     def test_schemas_as_values(self) -> None:
         sampling, params = make_params(json=SCHEMA)

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokfold import _json
+from tokfold._tags.fields import fail, kind
 from tokfold._tags.literals import literal
+from tokfold._tags.reading import document_of
 from tokfold._text_checks import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 
@@ -73,11 +75,11 @@ def any_tag(text: str) -> dict[str, Any]:
     missing allows any JSON.
 
     Raises:
-        ValueError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
+        StructuralTagError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
     """
-    tag = _json.loads(checked(text, "structural tag", is_json=True))
+    tag = document_of(checked(text, "structural tag", is_json=True))
     if not isinstance(tag, dict):
-        raise ValueError("a structural tag is a JSON object")
+        fail("", "", f"a structural tag is a JSON object, not {kind(tag)}")
     if tag.get("structures") is None:
         if "format" in tag:
             tag["format"] = _with_schemas(tag["format"])

@@ -55,12 +55,13 @@ from tokfold._tags.literals import literal
 from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold._tags.pieces import Makers
 from tokfold._tags.reading import Settings, read_tag
+from tokfold.interrupt import governing
 
 if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["TagSource", "of_format", "of_tag"]
+__all__ = ["TagSource", "check_tag", "of_format", "of_tag"]
 
 _T = TypeVar("_T")
 
@@ -76,6 +77,16 @@ def of_tag(
         raise TypeError("additional_properties must be True or False")
     format, settings = read_tag(tag, Settings(vocabulary, additional_properties))
     return of_format(format, settings, cache)
+
+
+def check_tag(tag: object, interrupt: _core.Interrupt | None) -> None:
+    """Read a structural tag and all in it, without the vocabulary that its tokens are of.
+
+    Raises:
+        The errors of :meth:`tokfold.Grammar.from_structural_tag`; those of the interrupt.
+    """
+    with governing(interrupt):
+        of_format(*read_tag(tag, Settings(any_token=True)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -53,7 +53,7 @@ from tokfold._token_names import NamedTokens
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "read", "read_tag"]
+__all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "document_of", "read", "read_tag"]
 
 MARKERS = ("tokens", "both")
 """How a marker that is a special token may be written: as that, or spelled by other tokens too."""
@@ -87,6 +87,8 @@ class Settings(NamedTuple):
     """Whether objects of schemas that do not say otherwise have other members."""
     spelled: bool = True
     """Whether a marker that is a special token may be spelled by other tokens too."""
+    any_token: bool = False
+    """Whether every token that is given as text is there, as some token, to check a tag alone."""
 
 
 def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 - a constant
@@ -104,7 +106,7 @@ def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 
 
 def read_tag(tag: object, settings: Settings) -> tuple[Format, Settings]:
     """As :func:`read`; the settings with what the tag itself says of them."""
-    document = _document(tag)
+    document = document_of(tag)
     if not isinstance(document, dict):
         fail("", "", f"a structural tag is a JSON object, not {kind(document)}")
     if document.get("type", "structural_tag") != "structural_tag":
@@ -121,7 +123,12 @@ def read_tag(tag: object, settings: Settings) -> tuple[Format, Settings]:
     return _Reader(settings, isinstance(tag, str)).format(document["format"], "format", 1), settings
 
 
-def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
+def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
+    """A structural tag as a value.
+
+    Raises:
+        StructuralTagError: it is text that is no JSON.
+    """
     dump = getattr(tag, "model_dump", None)
     if callable(dump):
         return dump()
@@ -132,7 +139,7 @@ def _document(tag: object) -> Any:  # noqa: ANN401 - JSON
     except json.JSONDecodeError as error:
         raise StructuralTagError(
             f"the structural tag is no JSON: line {error.lineno}, column {error.colno}: "
-            f"{error.msg}",
+            f'{error.msg}; write {{"type": "structural_tag", "format": {{...}}}}',
             "",
             "",
         ) from error
@@ -150,6 +157,7 @@ class _Reader:
 
     def __init__(self, settings: Settings, is_read: bool) -> None:
         self._vocabulary, self._is_open = settings.vocabulary, settings.additional_properties
+        self._any_token = settings.any_token
         self._is_read = is_read
         self._ids: dict[str, int | None] = {}
         self._behind = ""
@@ -214,7 +222,7 @@ class _Reader:
 
     def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:
         text = fields.text(value, "grammar", path, "grammar", empty=False)
-        if self._vocabulary is not None:
+        if self._vocabulary is not None or self._any_token:
             try:
                 text = NamedTokens(text, self._vocabulary).text
             except UnsupportedGrammarError as error:
@@ -270,7 +278,8 @@ class _Reader:
     def _id_of_text(self, text: str, path: str, name: str) -> int:
         if not text:
             fail(path, name, "the text of a token is not empty; give its text or its id")
-        if self._vocabulary is None:
+        vocabulary = self._vocabulary
+        if vocabulary is None and not self._any_token:
             fail(
                 path,
                 name,
@@ -278,10 +287,13 @@ class _Reader:
                 "vocabulary, or give the id of the token",
             )
         if text not in self._ids:
-            data = text.encode("utf-8", "surrogatepass")
-            tokens = self._vocabulary.token_bytes
-            # as XGrammar does, the first of several
-            self._ids[text] = tokens.index(data) if data in tokens else None
+            if vocabulary is None:
+                self._ids[text] = LARGEST - len(self._ids)
+            else:
+                data = text.encode("utf-8", "surrogatepass")
+                tokens = vocabulary.token_bytes
+                # as XGrammar does, the first of several
+                self._ids[text] = tokens.index(data) if data in tokens else None
         found = self._ids[text]
         if found is None:
             fail(path, name, f"the vocabulary has no token {short(text)}")

@@ -32,9 +32,12 @@ from tokfold._serving import (
     grammars_of,
     vocabulary_of,
 )
+from tokfold._tags.assembly import check_tag
+from tokfold._written import is_lark
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import DeadlineExceededError, TokfoldError
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
@@ -205,7 +208,7 @@ class TokfoldBackend(StructuredOutputBackend):
         if request_type == options.GRAMMAR:
             checked(spec, "grammar")
             # In Lark's grammars tokens have names, special ones too.
-            lark = grammar_is_likely_lark(spec)
+            lark = _is_lark(spec)
             return grammars.tags.compile_lark(spec) if lark else text.compile_grammar(spec)
         if request_type == options.STRUCTURAL_TAG:
             return grammars.tags.compile_structural_tag(any_tag(spec))
@@ -242,6 +245,11 @@ def end_in_time(request: Any) -> None:  # noqa: ANN401 - vllm.v1.request.Request
         made.add_done_callback(tell)
     elif isinstance(made, TokfoldGrammar):
         made.end_within(request)
+
+
+def _is_lark(text: str) -> bool:
+    """Whether a grammar is Lark; vLLM alone says no of all that holds ``::=``, in a literal too."""
+    return grammar_is_likely_lark(text) or is_lark(text)
 
 
 # -- in the frontend -----------------------------------------------------------------------------
@@ -295,7 +303,7 @@ def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
         return "grammar", choices(list(texts))
     if params.grammar is not None:
         text = checked(params.grammar, "grammar")
-        return ("lark" if grammar_is_likely_lark(text) else "grammar"), text
+        return ("lark" if _is_lark(text) else "grammar"), text
     if params.structural_tag is not None:
         return "structural_tag", checked(params.structural_tag, "structural tag", is_json=True)
     raise ValueError("nothing is asked for")
@@ -310,8 +318,8 @@ def _read(kind: str, text: str, limits: Limits) -> None:
         Grammar.from_ebnf(text, limits=limits)
     elif kind == "lark":
         Grammar.from_lark(text, limits=limits)
-    else:  # only the engine has the vocabulary that names of tokens are looked up in
-        any_tag(text)
+    else:
+        check_tag(any_tag(text), Interrupt._of(None, limits))
 
 
 def _validation_error() -> type[Exception]:
