@@ -6,6 +6,7 @@ import dataclasses
 import datetime
 import json
 import math
+import warnings
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -195,6 +196,21 @@ def test_a_value_of_a_model_is_refused_by_name(value: Any) -> None:
     with pytest.raises(AmbiguousSourceError) as other:
         compile(value, BYTES)
     assert str(other.value) == wanted
+
+
+def test_models_of_pydantic_1() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pydantic.v1 warns of Python 3.14
+        v1 = pytest.importorskip("pydantic.v1")
+    old = type("Old", (v1.BaseModel,), {"__annotations__": {"a": int}})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for schema in (old, old(a=1)):
+            with pytest.raises(ArgumentTypeError) as error:
+                Grammar.from_json_schema(schema)
+            assert "Old is a model of pydantic 1 (pydantic.v1)" in str(error.value)
+            assert str(error.value).endswith("; pass Old.schema()")
+    Grammar.from_json_schema(old.schema())
 
 
 def test_what_pydantic_does_not_know_takes_one_line() -> None:

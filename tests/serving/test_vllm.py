@@ -41,10 +41,10 @@ torch = pytest.importorskip("torch")
 
 import tokfold  # noqa: E402
 import tokfold.vllm  # noqa: E402
-from tokfold.interrupt import governing  # noqa: E402
 from support import processes  # noqa: E402
 from support.processes import DEADLINE_S  # noqa: E402
 from tokfold._serving import Passed  # noqa: E402
+from tokfold.interrupt import governing  # noqa: E402
 from tokfold.vllm import backend as backend_module  # noqa: E402
 from tokfold.vllm.backend import (  # noqa: E402
     TokfoldBackend,

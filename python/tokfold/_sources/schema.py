@@ -17,7 +17,7 @@ from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
 from tokfold._sources.schema_errors import check_is_whole, explained
-from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
+from tokfold._sources.types import is_adapter, is_value_of_model, old_model, said_of_value
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
@@ -284,6 +284,12 @@ def text_of(schema: object, limits: Limits | None) -> str:
     of_model = getattr(schema, "model_json_schema", None)
     if of_model is not None:
         return written(of_model())
+    name = old_model(schema)
+    if name is not None:
+        raise ArgumentTypeError(
+            f"{name} is a model of pydantic 1 (pydantic.v1), which pydantic 2 cannot describe; "
+            f"pass {name}.schema()"
+        )
     pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
     try:
         made = pydantic.TypeAdapter(schema).json_schema()

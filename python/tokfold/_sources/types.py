@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Protocol, TypeGuard
 
-__all__ = ["is_adapter", "is_value_of_model", "said_of_value"]
+__all__ = ["is_adapter", "is_value_of_model", "old_model", "said_of_value"]
 
 
 class Adapter(Protocol):
@@ -29,6 +29,16 @@ def is_value_of_model(value: object) -> bool:
     if isinstance(value, type):
         return False
     return dataclasses.is_dataclass(value) or hasattr(type(value), "model_json_schema")
+
+
+def old_model(value: object) -> str | None:
+    """The name of a model of pydantic 1, of the class or of a value of it; None for all else."""
+    own = value if isinstance(value, type) else type(value)
+    is_old = any(
+        base.__name__ == "BaseModel" and base.__module__.partition(".")[0] == "pydantic"
+        for base in own.__mro__
+    )
+    return own.__name__ if is_old and not hasattr(own, "model_json_schema") else None
 
 
 def said_of_value(value: object) -> str:
