@@ -72,8 +72,10 @@ def shared(bitmask: object) -> npt.NDArray[np.int32] | None:
     return array
 
 
-def bitmask_error(bitmask: object, error: TypeError) -> ArgumentTypeError:
-    """The error for a bitmask that is no array of numpy, from that of the core."""
+def bitmask_error(bitmask: object, error: TypeError, row: object = 0) -> ArgumentTypeError:
+    """The error for a bitmask that is no array of numpy, or a row, from that of the core."""
+    if not hasattr(row, "__index__"):
+        return wrong_type("row", "a whole number", row)
     if type(bitmask).__module__.partition(".")[0] != "torch":
         return ArgumentTypeError(str(error))
     device = getattr(bitmask, "device", "cpu")

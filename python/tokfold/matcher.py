@@ -224,7 +224,7 @@ class Matcher(metaclass=Named):
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
-                raise bitmask_error(bitmask, error) from None
+                raise bitmask_error(bitmask, error, row) from None
             return self.fill_bitmask(tensor, row, tokens_left=tokens_left, interrupt=interrupt)
         except OverflowError:
             raise ValueError(f"the bitmask has no row {row}") from None
@@ -274,7 +274,7 @@ class Matcher(metaclass=Named):
         except TypeError as error:
             tensor = shared(bitmask)
             if tensor is None:
-                raise bitmask_error(bitmask, error) from None
+                raise bitmask_error(bitmask, error, row) from None
             return self.fill_class_bitmask(
                 tensor, row, tokens_left=tokens_left, interrupt=interrupt
             )
@@ -301,7 +301,7 @@ class Matcher(metaclass=Named):
             raise
         except OverflowError:
             return self._core.accept_token(self._id(self.compiled, token_id))
-        except VocabularyError:
+        except (TypeError, VocabularyError):
             self._id(self.compiled, token_id)  # says which ids there are
             raise
 
@@ -413,12 +413,16 @@ class Matcher(metaclass=Named):
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
+            ArgumentTypeError, ValueError: ``count`` is no whole number, or negative.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
-        if count < 0:
-            raise ValueError(f"count must be 0 or more, not {count}")
+        ends = _within(interrupt)
         try:
-            self._core.rollback(count, _within(interrupt))
+            if count < 0:
+                raise ValueError(f"count must be 0 or more, not {count}")
+            self._core.rollback(count, ends)
+        except TypeError:
+            raise wrong_type("count", "a whole number", count) from None
         except OverflowError:
             raise MatcherStateError(
                 f"{count} steps cannot be taken back: {self.num_steps} were accepted"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
+from tokfold._checks import wrong_type
 from tokfold.errors import MatcherStateError
 
 __all__ = ["MatcherState"]
@@ -70,7 +71,10 @@ class MatcherState:
 
         Raises:
             MatcherStateError: the bytes are damaged, or of another version.
+            ArgumentTypeError: ``data`` is no bytes.
         """
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise wrong_type("data", "bytes", data)
         data = bytes(data)
         start = len(_MAGIC)
         digest, body = data[start : start + 16], data[start + 16 :]

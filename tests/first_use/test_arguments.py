@@ -187,3 +187,25 @@ def test_half_of_a_pair_in_a_name() -> None:
             tokfold.Grammar.from_json_schema(schema)
     with pytest.raises(tokfold.TokfoldError):
         tokfold.compile({"\ud800": 1}, tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1]))
+
+
+@pytest.mark.parametrize(("value", "name"), [(None, "NoneType"), (1.0, "float"), ("a", "str")])
+def test_what_is_no_number(value, name) -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    bitmask = tokfold.allocate_bitmask(2, len(VOCABULARY))
+    assert refused(matcher.rollback, value) == f"count must be a whole number, not {name}"
+    said = f"row must be a whole number, not {name}"
+    assert refused(matcher.fill_bitmask, bitmask, value) == said
+    assert refused(matcher.fill_class_bitmask, bitmask, row=value) == said
+    said = refused(matcher.accept_token, value)
+    assert said.startswith("a token must be its id, a whole number")
+    assert said.endswith(f"not {name}")
+    said = "interrupt must be a tokfold.Interrupt or None, not int"
+    for call in (matcher.rollback, matcher.accept_token):
+        assert refused(call, 0, interrupt=7) == said
+
+
+@pytest.mark.parametrize("data", ["a", 5, None])
+def test_what_is_no_saved_state(data) -> None:
+    said = f"data must be bytes, not {type(data).__name__}"
+    assert refused(tokfold.MatcherState.from_bytes, data) == said
