@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import enum
+import fractions
 import json
 import math
 import warnings
@@ -21,6 +23,7 @@ from pydantic import (
     PositiveFloat,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
 )
 from tokfold import Grammar, GrammarCompiler, Vocabulary, compile, recognize
 from tokfold.errors import (
@@ -359,6 +362,72 @@ def test_a_schema_that_says_less_than_pydantic_can_say_more(
     more = TypeAdapter(Annotated[kind, Field(json_schema_extra=extra)])
     formats = {"naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$"}
     assert not recognize(Grammar.from_json_schema(more, formats=formats), text).accepted
+
+
+class Color(enum.Enum):
+    RED = "red"
+
+
+class Word(enum.StrEnum):
+    RED = "red"
+
+
+class Pair(enum.Enum):
+    FIRST = (1, 2)
+
+
+class Bits(enum.IntFlag):
+    A = 2
+    B = 4
+
+
+@pytest.mark.parametrize("kind", [Literal[Color.RED], Pair])
+def test_members_that_pydantic_reads_from_no_text(kind: Any) -> None:
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    text = adapter.dump_json(Color.RED if kind is not Pair else Pair.FIRST).decode()
+    assert accepts(adapter, text)
+    with pytest.raises(ValidationError):
+        adapter.validate_json(text)
+    for other in (Color, Word, Literal[Word.RED]):
+        again: TypeAdapter[Any] = TypeAdapter(other)
+        assert accepts(again, '"red"')
+        assert again.validate_json('"red"').value == "red"
+
+
+def test_fractions() -> None:
+    adapter = TypeAdapter(fractions.Fraction)
+    formats = {"fraction": "^-?[0-9]{1,9}/[1-9][0-9]{0,8}$"}
+    grammar = Grammar.from_json_schema(adapter, formats=formats)
+    assert accepts(adapter, '"x"')
+    for text in ('"x"', '"1/0"'):
+        assert not recognize(grammar, text).accepted
+        with pytest.raises((ValidationError, ZeroDivisionError)):
+            adapter.validate_json(text)
+    for text in ('"-1/3"', "0.5"):
+        assert recognize(grammar, text).accepted
+        assert adapter.validate_json(text) == fractions.Fraction(json.loads(text))
+
+
+def test_values_that_pydantic_writes_and_leaves_out_of_its_schema() -> None:
+    class Plain(BaseModel):
+        model_config = ConfigDict(ser_json_inf_nan="strings")
+        bits: Bits = Bits.A
+        x: float = 0
+
+    class More(Plain):
+        bits: Annotated[Bits, WithJsonSchema({"enum": [0, 2, 4, 6]})] = Bits.A
+        x: Annotated[
+            float,
+            WithJsonSchema(
+                {"anyOf": [{"type": "number"}, {"enum": ["Infinity", "-Infinity", "NaN"]}]}
+            ),
+        ] = 0
+
+    for values in ({"bits": Bits.A | Bits.B}, {"bits": Bits(0)}, {"x": math.inf}, {"x": -math.inf}):
+        text = Plain(**values).model_dump_json()
+        assert Plain.model_validate_json(text) == Plain(**values)
+        assert not accepts(Plain, text)
+        assert accepts(More, text)
 
 
 def _with_the_tag(schema: dict[str, Any]) -> None:
