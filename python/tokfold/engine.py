@@ -28,7 +28,7 @@ from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import shared_pool
-from tokfold.state import MatcherState
+from tokfold.state import FOREIGN_STATE, MatcherState
 from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = [
@@ -229,9 +229,7 @@ class CompiledGrammar(metaclass=Named):
         matcher = _core.Matcher(self._core)
         if state is not None:
             if state._engine != self._core.fingerprint:
-                raise MatcherStateError(
-                    "the state was saved for another grammar or version of tokfold"
-                )
+                raise MatcherStateError(FOREIGN_STATE)
             matcher.restore(state._data)
         return Shortest(*matcher.shortest(None if interrupt is None else interrupt._core))
 

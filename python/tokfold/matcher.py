@@ -25,7 +25,7 @@ from tokfold.errors import (
 )
 from tokfold.interrupt import Interrupt
 from tokfold.prompt import HealedPrompt, heal
-from tokfold.state import MAX_STATE_TEXT_BYTES, MatcherState
+from tokfold.state import FOREIGN_STATE, MAX_STATE_TEXT_BYTES, MatcherState
 
 if TYPE_CHECKING:
     from tokfold.explanation import Explanation
@@ -763,7 +763,7 @@ class Matcher(metaclass=Named):
         """A matcher that goes on from a state, in this or another process.
 
         Args:
-            compiled: the same grammar compiled, by the same version.
+            compiled: the same grammar, compiled with the same ``engine`` by the same version.
             state: where to begin; nothing before it can be rolled back.
             text: what was read before, in place of the text that the state keeps. It is the
                 beginning of :attr:`text` here, and is not read again or checked.
@@ -785,7 +785,7 @@ class Matcher(metaclass=Named):
             raise wrong_type("state", "a tokfold.MatcherState", state)
         self = cls(compiled, **options)
         if state._engine != compiled._core.fingerprint:
-            raise MatcherStateError("the state was saved for another grammar or version of tokfold")
+            raise MatcherStateError(FOREIGN_STATE)
         self._core.restore(state._data)
         self._is_restored = True
         self._before = state.text if text is None else text

@@ -293,3 +293,35 @@ def test_texts_with_members_in_any_order_are_never_cut(
             assert matcher.accept_token(random.choice(allowed))
             taken += 1
         assert taken <= least + 1 + more
+
+
+def test_closing_tokens_lead_nearer_to_the_end() -> None:
+    """What is needed is a bound here. The tokens that close a text are those that `prefer_end` allows."""
+    names = ["a", "b", "ab", "ba", "aa", "bb", "e", "f"]
+    grammar = Grammar.from_json_schema(
+        {
+            "type": "object",
+            "properties": {name: {"enum": [0, "a"]} for name in names},
+            "required": ["a", "ba", "e"],
+        },
+        key_order="any",
+        whitespace="compact",
+    )
+    tokens = [b',"a":', b"{", b'"', b"e", b"}", b"b", b"0", b"a", b",", b":"]
+    vocabulary = tokfold.Vocabulary(tokens)
+    compiled = compiled_with(grammar, vocabulary, classes="never", check_tokens=False)
+    for beginning in ('{"', "{", '{"f":"', '{"ab":0,"'):
+        matcher = Matcher(compiled, max_tokens=40, prefer_end=40)
+        assert matcher.accept_string(beginning)
+        closing = matcher.closing_tokens()
+        needed = matcher.shortest().tokens
+        assert needed is not None
+        assert len(closing) <= needed
+        for token in closing:
+            before = matcher.shortest().tokens
+            assert matcher.accept_token(token)
+            after = matcher.shortest().tokens
+            assert after is not None
+            assert before is not None
+            assert after < before
+        assert matcher.is_accepting

@@ -272,3 +272,22 @@ def test_what_is_not_counted_is_refused_by_name() -> None:
     compiled = compiled_with(tokfold.Grammar.from_json_schema(nested), vocabulary)
     with pytest.raises(tokfold.UnsupportedGrammarError, match=r"max_tokens.*arrays or objects"):
         tokfold.Matcher(compiled, max_tokens=50)
+
+
+@pytest.mark.parametrize("is_unique", [True, False])
+@pytest.mark.parametrize("left", [10**9, 2**30, 2**31, 2**32 - 1, 2**40])
+def test_no_budget_is_large_enough_for_a_text_that_no_tokens_end(
+    is_unique: bool, left: int
+) -> None:
+    vocabulary = tokfold.Vocabulary([b'"', b"[", b"x", b"</s>"], stop_token_ids=[3])
+    schema = {"type": "array", "items": {"type": "string"}, "uniqueItems": is_unique}
+    grammar = tokfold.Grammar.from_json_schema(schema, whitespace="compact")
+    compiled = compiled_with(grammar, vocabulary, classes="never", check_tokens=False)
+    with pytest.raises(tokfold.TokenBudgetError) as caught:
+        tokfold.Matcher(compiled, max_tokens=left)
+    assert caught.value.needed is None
+    matcher = tokfold.Matcher(compiled)
+    with pytest.raises(tokfold.TokenBudgetError):
+        matcher.fill_bitmask(tokfold.allocate_bitmask(1, 4), tokens_left=left)
+    assert matcher.shortest().tokens is None
+    assert matcher._tokens_to_end() is None

@@ -26,6 +26,9 @@ _PARTS = {
 }
 """Where a schema stands in an object of a request, and perhaps below that."""
 
+_SHORT = 1 << 16
+"""Letters of a text that is read twice where that may be of use."""
+
 _HAS_PART = re.compile(rf'"(?:{"|".join(_PARTS)})"\s*:\s*\{{')
 
 NO_NUMBERS = ("NaN", "Infinity", "-Infinity")
@@ -70,11 +73,14 @@ def in_lark(error: SchemaError) -> SchemaError:
 def check_is_whole(schema: object) -> None:
     """Refuse an object of a request that holds a schema, and that would take any JSON as one.
 
+    A long text is not read for that: the notes of its grammar warn.
+
     Raises:
         InvalidSchemaError: it is one; says what to pass.
     """
     if isinstance(schema, str):
-        schema = _read(schema) if _HAS_PART.search(schema) else None
+        is_short = len(schema) <= _SHORT
+        schema = _read(schema) if is_short and _HAS_PART.search(schema) else None
     reason = part_meant(schema) if isinstance(schema, Mapping) else None
     if reason is not None:
         raise InvalidSchemaError(f"#: {reason}", "#", "", reason)

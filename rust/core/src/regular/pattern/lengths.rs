@@ -1,4 +1,5 @@
-//! What a pattern says of the length of the text alone: by lookaheads at its start, or by one long repetition.
+//! What a pattern says of the length of the text alone: by lookaheads at its start, or by one long repetition, perhaps
+//! behind lookaheads.
 
 use super::Pattern;
 use super::syntax::{Assertion, PatternNode, PatternNodeId, PatternTree};
@@ -15,16 +16,20 @@ pub struct LengthsAside {
     pub longer: Option<(u32, Pattern)>,
 }
 
+/// Passes of a repetition behind lookaheads that is a length: written out, its states are multiplied by theirs.
+const LONG_BESIDE_LOOKAHEADS: u32 = 16;
+
 /// Bounds on the number of characters of a text: the least number, and the greatest where there is one.
 type LengthBounds = (u32, Option<u32>);
 
 impl Pattern {
     /// The pattern without what bounds the length of the text alone; `None` where nothing does.
     ///
-    /// That is a repetition of at least `long` passes which is the whole pattern, as in `^.{0,4096}$`, and lookaheads
-    /// behind its `^`. These are `(?=.{m,n}$)`, `(?=.{m,})` and `(?!.{n})`, with any set in place of the dot. They say
-    /// no more than a length where the rest of the pattern reads the whole text, from `^` to `$`, in characters
-    /// of that set. Behind `(?=.{m,n}T?$)` a text of one more character is right too if it ends in one of `T`.
+    /// That is a repetition of at least `long` passes which is the whole pattern, as in `^.{0,4096}$`; one behind
+    /// lookaheads alone, as in `^(?=.*[a-z])(?=.*\d).{8,128}$`; and lookaheads behind the `^` that say a length. These are
+    /// `(?=.{m,n}$)`, `(?=.{m,})` and `(?!.{n})`, with any set in place of the dot. They say no more than a length where
+    /// the rest of the pattern reads the whole text, from `^` to `$`, in characters of that set. Behind
+    /// `(?=.{m,n}T?$)` a text of one more character is right too if it ends in one of `T`.
     pub fn lengths_aside(&self, long: u32) -> Option<LengthsAside> {
         let PatternNode::Sequence(parts) = self.tree.node(self.tree.root()) else { return None };
         let is = |part: Option<&PatternNodeId>, assertion| {
@@ -56,14 +61,19 @@ impl Pattern {
             }
         }
         let mut tree = self.tree.clone();
-        if let [start, whole, end] = *kept
-            && let &PatternNode::Repeat { body, min, max } = self.tree.node(whole)
+        let is_look = |part: &PatternNodeId| {
+            matches!(self.tree.node(*part), PatternNode::Look { is_ahead: true, .. })
+        };
+        if let [_, looks @ .., whole, _] = &*kept
+            && looks.iter().all(is_look)
+            && let &PatternNode::Repeat { body, min, max } = self.tree.node(*whole)
             && let PatternNode::Set(_) = self.tree.node(body)
-            && max.unwrap_or(min) >= long
+            && max.unwrap_or(min) >= if looks.is_empty() { long } else { LONG_BESIDE_LOOKAHEADS }
         {
             least = least.max(min);
             most = [most, max].into_iter().flatten().min();
-            kept = vec![start, tree.repeat(body, 0, None), end];
+            let place = kept.len() - 2;
+            kept[place] = tree.repeat(body, 0, None);
         } else if kept.len() == parts.len() {
             return None;
         }

@@ -65,8 +65,11 @@ impl Matcher {
         let interrupt = &self.mask_interrupt(interrupt);
         let mut row = vec![0; crate::mask::words(self.engine.vocabulary.len())];
         let mut out = Vec::new();
-        for left in (0..count).rev().take(most) {
+        let is_unique = self.engine.network.has_unique_items();
+        let mut needed = count;
+        while needed > 0 && needed < UNREACHABLE && out.len() < most {
             interrupt.look()?;
+            let left = needed - 1;
             let mut family = lock::write(&fork.family, interrupt)?;
             fork.with_stacks(&mut family, interrupt, |family, set| {
                 fork.allow(family, interrupt);
@@ -85,13 +88,18 @@ impl Matcher {
                 (0..32).filter(move |bit| word >> bit & 1 == 1).map(move |bit| at * 32 + bit)
             });
             let mut ids = ids.filter(|id| stops.binary_search(id).is_err());
-            let id = match self.engine.network.has_unique_items() {
+            let id = match is_unique {
                 true => fork.first_in_time(ids, left, interrupt)?,
                 false => ids.next(),
             };
             let Some(id) = id else { break };
             fork.accept_token(id, interrupt)?;
             out.push(id);
+            // What the stacks need is a bound where members come in any order, and behind a token it may be less.
+            needed = match is_unique {
+                true => left,
+                false => fork.fewest_now(&mut *lock::write(&fork.family, interrupt)?, interrupt)?,
+            };
         }
         Ok(out)
     }

@@ -96,6 +96,7 @@ impl<'m> Completions<'m> {
         most: u32,
     ) -> Result<Option<Vec<u32>>> {
         self.tries = 0;
+        let most = most.min(UNREACHABLE - 1);
         let mut units = Vec::new();
         for effort in [Effort::Few, Effort::Full] {
             if self.search(family, stand, (most, effort), 0, &mut units)? {

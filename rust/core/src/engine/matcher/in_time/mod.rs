@@ -241,10 +241,10 @@ impl Matcher {
             return self.refuse_late_unique(family, left, interrupt);
         }
         let fewest = self.fewest_now(family, interrupt)?;
-        let needed = fewest.saturating_add(self.stop_tokens());
-        match needed <= left {
+        let needed = (fewest < UNREACHABLE).then(|| fewest + self.stop_tokens());
+        match needed.is_some_and(|needed| needed <= left) {
             true => Ok(()),
-            false => Err(Error::Budget { needed: (fewest < UNREACHABLE).then_some(needed), left }),
+            false => Err(Error::Budget { needed, left }),
         }
     }
 
@@ -291,7 +291,7 @@ impl Matcher {
             })?,
             Stand::Array(_) => return Err(misplaced()),
         };
-        Ok(fewest.saturating_add(taken) <= left)
+        Ok(fewest < UNREACHABLE && fewest + taken <= left)
     }
 
     /// Writes the row of tokens that leave the text to be completed with `left` tokens, one of them

@@ -22,6 +22,8 @@ fn lookaheads_over_the_set_of_the_rest_are_bounds() {
         ("^[a-z]{300}$", (300, Some(300))),
         ("^[a-z]{300,}$", (300, None)),
         ("^(?=.{1,40}$)[a-z]{0,300}$", (1, Some(40))),
+        (r"^(?=.*[a-z])(?=.*\d).{8,128}$", (8, Some(128))),
+        (r"^(?!.*(.)\s)(?=.{9,}).{8,16}$", (9, Some(16))),
     ] {
         assert_eq!(bounds_of(text), Some(bounds), "{text}");
     }
@@ -47,6 +49,9 @@ fn other_lookaheads_stay() {
         "^[a-z]{3,900}",
         "^x[a-z]{3,900}$",
         "^(?:ab){3,900}$",
+        "^(?=.*a).{3,15}$", // short
+        "^(?=.*a)b.{3,90}$",
+        "^(?<=a).{3,90}$", // looks behind
     ] {
         assert_eq!(bounds_of(text), None, "{text}");
     }
