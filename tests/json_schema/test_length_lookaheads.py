@@ -121,6 +121,42 @@ def test_long_repetitions_of_a_set_are_lengths(seed: int) -> None:
             assert found.accepts(json.dumps(text)) is expected, (schema, text)
 
 
+PASSWORDS = (
+    *("(?=.*a)", "(?=.*b)", r"(?=.*[^\w])", "(?!.*aa)", r"(?!.*\s)", "(?=a|.*c$)", "(?=.{9,})"),
+    *("(?=[ab]*$)", "(?!b)", "(?=.{0,18}$)", "(?=(?:ab)*)", "(?!.*c.$)"),
+)
+
+
+@pytest.mark.parametrize("seed", range(1_000 if LONG else 100))
+def test_repetitions_behind_lookaheads_are_lengths(seed: int) -> None:
+    """What passwords are asked for. Sixteen passes and more are counted, and fewer written out."""
+    random = Random(seed)
+    heads = "".join(random.sample(PASSWORDS, random.choice((1, 2, 3))))
+    characters = random.choice([".", "[abc!]", r"[\s\S]", "[^c]", r"\S"])
+    low = random.randint(0, 12)
+    count = random.choice([f"{{{low},{low + random.randint(2, 20)}}}", f"{{{low + 14},}}"])
+    pattern = f"^{heads}{characters}{count}$"
+    schema = {"type": "string", "pattern": pattern}
+    if random.random() < 0.3:
+        schema["maxLength"] = random.randint(1, 30)
+    found = language(schema)
+    judge = re.compile(pattern.replace("$", r"\Z"))
+    for _ in range(40):
+        text = "".join(random.choices("abc!\n", (8, 8, 3, 2, 1), k=random.randint(0, 36)))
+        expected = judge.search(text) is not None and len(text) <= schema.get("maxLength", 99)
+        assert found.accepts(json.dumps(text)) == expected, (pattern, text)
+        CASES["repetitions behind lookaheads: compared"] += 1
+
+
+def test_a_length_behind_lookaheads_is_no_part_of_their_product() -> None:
+    pattern = r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,3000}$"
+    limits = tokfold.Limits(max_automaton_states=1_000)
+    grammar = Grammar.from_json_schema({"type": "string", "pattern": pattern}, limits=limits)
+    for text, is_valid in (("aB3aaaa", False), ("aB3aaaaa", True), ("aaaaaaaa", False),
+                           ("aB3" + "a" * 2997, True), ("aB3" + "a" * 2998, False)):  # fmt: skip
+        assert tokfold.recognize(grammar, json.dumps(text)).accepted == is_valid
+
+
 def test_the_host_names_of_zod() -> None:
     """A dot may follow the 253 characters of the lookahead, and the format stands beside."""
     label = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
