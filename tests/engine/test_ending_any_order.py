@@ -296,7 +296,7 @@ def test_texts_with_members_in_any_order_are_never_cut(
 
 
 def test_closing_tokens_lead_nearer_to_the_end() -> None:
-    """What is needed is a bound here. The tokens that close a text are those that `prefer_end` allows."""
+    """What is needed is a bound here. `prefer_end` allows the tokens that close a text."""
     names = ["a", "b", "ab", "ba", "aa", "bb", "e", "f"]
     grammar = Grammar.from_json_schema(
         {
