@@ -17,8 +17,8 @@ __all__ = ["MatcherState"]
 _MAGIC = b"tokfold state 2\n"
 
 FOREIGN_STATE = (
-    "the state was saved for another grammar, under another engine of CompileOptions, or by another "
-    "version of tokfold"
+    "the state was saved for another grammar, under another engine of CompileOptions, or by "
+    "another version of tokfold"
 )
 
 MAX_STATE_TEXT_BYTES = 65_536
