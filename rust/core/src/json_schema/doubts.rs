@@ -54,8 +54,8 @@ impl Converter<'_> {
         Ok(())
     }
 
-    /// The first keyword about a type, of a schema or of those that it applies in place; empty where branches alone have
-    /// one.
+    /// The first keyword about a type, of a schema or of those that it applies in place; empty where branches
+    /// alone have one.
     fn keyword_about(&mut self, kind: Type, schema: SchemaId) -> Result<(JsonNodeId, Box<str>)> {
         for schema in self.always_applied(schema)? {
             let SchemaKey::Schema(node, _) = self.key(schema) else { continue };

@@ -195,7 +195,7 @@ impl SchemaSource<'_> {
         let (mut explained, overlap) = explain(self)?;
         if let Some(explained) = &mut explained {
             if overlap && explained.has_dead_end() {
-                explained.say_of_dead_ends(explain::OVERLAPPING);
+                explained.say_what_overlaps();
             } else if !self.options.open_objects && explained.has_unknown_member() {
                 let opened = SchemaOptions { open_objects: true, ..self.options.clone() };
                 let opened = explain(&SchemaSource { options: &opened, ..*self });
@@ -282,7 +282,7 @@ impl SchemaSource<'_> {
                  one; raise the option"
             );
         } else if passes(SchemaOptions { one_of_as_any: true, ..options.clone() }) {
-            *message = format!("no value satisfies what is said here{}", explain::OVERLAPPING);
+            *message = format!("no value satisfies what is said here: {}", explain::OVERLAPPING);
         } else if !options.open_objects
             && passes(SchemaOptions { open_objects: true, ..options.clone() })
         {

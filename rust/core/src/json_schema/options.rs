@@ -81,7 +81,7 @@ pub struct SchemaOptions {
     pub formats: Vec<(Box<str>, Pattern)>,
     /// Whether objects that do not say so may have other members.
     pub open_objects: bool,
-    /// Whether `oneOf` is read as `anyOf`. Errors find out so whether branches that overlap are why a schema has no value.
+    /// Whether `oneOf` is read as `anyOf`: so errors find out whether branches that overlap leave no value.
     pub one_of_as_any: bool,
     /// Whether `uniqueItems` is left out where it cannot be said.
     pub lossy_unique_items: bool,

@@ -1,9 +1,10 @@
 //! Bounds of masks where a text stands at many counts at once (docs/design/masks.md, "Many counts").
 //!
-//! Where counts nest and a byte may end a pass or go on with it, a text stands in each pair of counts, and questions are
-//! as many. Below a lower bound none of them stands for the others (`stacks/narrow.rs`), yet nearly all allow the
-//! same tokens. What the stacks of a few counts allow, the text allows; what stacks that count nothing forbid, it
-//! forbids. The stacks of the text read what lies between, along its own paths in the trie.
+//! Where counts nest and a byte may end a pass or go on with it, a text stands in each pair of counts, and questions
+//! are as many. Below a lower bound none of them stands for the others (`stacks/narrow.rs`), yet nearly all allow the
+//! same tokens. The least and the greatest count of each automaton allow some tokens by themselves, so the text allows
+//! them; what stacks that count nothing forbid, the text forbids. Its own stacks read what lies between, along their
+//! paths in the trie.
 
 use crate::budget::{Halt, Interrupt};
 use crate::engine::history::{View, copy_moved};

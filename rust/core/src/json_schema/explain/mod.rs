@@ -50,8 +50,8 @@ pub struct Explained {
 pub(super) const OPENED: &str =
     "; objects that do not say otherwise are closed, and additional_properties=True opens them";
 
-/// Where branches of `oneOf` overlap.
-pub(super) const OVERLAPPING: &str = ": branches of oneOf overlap, and it refuses a value that two of them take; write anyOf, or give each branch a \
+/// Why `oneOf` may leave no value, and what to write.
+pub(super) const OVERLAPPING: &str = "branches of oneOf overlap, and it refuses a value that two of them take; write anyOf, or give each branch a \
      required member with a const of its own";
 
 impl Explained {
@@ -70,9 +70,9 @@ impl Explained {
         self.reasons.iter().any(|reason| reason.message == value::DEAD_END)
     }
 
-    /// Says why that may be.
-    pub(super) fn say_of_dead_ends(&mut self, why: &str) {
-        self.add(value::DEAD_END, why);
+    /// Says that branches of `oneOf` may be why.
+    pub(super) fn say_what_overlaps(&mut self) {
+        self.add(value::DEAD_END, &format!(", perhaps because {OVERLAPPING}"));
     }
 
     /// Adds words to the reasons that begin with others.
