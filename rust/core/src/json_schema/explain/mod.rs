@@ -51,8 +51,8 @@ pub(super) const OPENED: &str =
     "; objects that do not say otherwise are closed, and additional_properties=True opens them";
 
 /// Why `oneOf` may leave no value, and what to write.
-pub(super) const OVERLAPPING: &str = "branches of oneOf overlap, and it refuses a value that two of them take; write anyOf, or give each branch a \
-     required member with a const of its own";
+pub(super) const OVERLAPPING: &str = "branches of oneOf overlap, and it refuses a value that two of them take; write \
+                                      anyOf, or give each branch a required member with a const of its own";
 
 impl Explained {
     /// Whether a name stands where no member of that name may.
