@@ -126,7 +126,8 @@ static KNOWN: [KnownFormat; 36] = [
 /// and `maximum` say a range.
 const OF_STORAGE: [&str; 7] = ["binary", "double", "float", "int32", "int64", "password", "path"];
 
-/// The same of values that are no strings: numbers of Rust, .NET and JavaScript, and arrays of json-editor.
+/// Formats that tell how a number or an array is stored or shown. Rust, .NET and JavaScript libraries write those of
+/// numbers, and json-editor writes those of arrays.
 const OF_OTHER_TYPES: [&str; 16] = [
     "decimal",
     "decimal128",

@@ -93,7 +93,7 @@ enum Passes {
 /// A state that has counted passes, beside states that differ from it in their counts alone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CountOf {
-    /// The one that counts nothing: it may stop after any pass and go on for ever.
+    /// The state without bounds: its rule may end after each pass, and further passes may always follow.
     pub(crate) free: u32,
     /// Whether no lower bound holds it any more: then it can do all that one can do which has counted more.
     pub(crate) is_settled: bool,

@@ -25,9 +25,9 @@ const MAX_ENTRIES: u64 = 1 << 13;
 /// Stacks that allow less than those of a text, and stacks that allow more.
 struct CountBounds {
     sets: StackSets,
-    /// Few of its counts, above an unknown rest.
+    /// Those that allow less: a few counts, each above an unknown rest.
     few: SetId,
-    /// The same without any count.
+    /// Those that allow more: unbounded repetitions in place of those that count.
     free: SetId,
 }
 
@@ -125,8 +125,8 @@ impl CountBounds {
             copies.insert(set, out.sets.collect(&mut entries, &[]).ok()?);
         }
         out.few = copies[&set];
-        let free = &mut |top| Ok(network.count_of(top).map_or(top, |count| count.free));
-        out.free = copy_moved(sets, set, &mut out.sets, &mut FxHashMap::default(), free).ok()?;
+        let moved = &mut |top| Ok(free(network, top).unwrap_or(top));
+        out.free = copy_moved(sets, set, &mut out.sets, &mut FxHashMap::default(), moved).ok()?;
         Some(out)
     }
 }
@@ -144,12 +144,13 @@ impl Counts {
     }
 
     fn of_entries(network: &Network, sets: &StackSets, entries: &[Entry]) -> Self {
-        let free = |top: u32| if top == BOTTOM { None } else { Some(network.count_of(top)?.free) };
-        let is_above =
-            |set| sets.some_entries(set, LOOKED_AT).iter().any(|entry| free(entry.0).is_some());
+        let is_above = |set| {
+            let beneath = sets.some_entries(set, LOOKED_AT);
+            beneath.iter().any(|entry| free(network, entry.0).is_some())
+        };
         let mut before = None;
         for &(top, beneath) in entries {
-            let Some(free) = free(top) else { continue };
+            let Some(free) = free(network, top) else { continue };
             if before.replace(free) == Some(free) || is_above(beneath) {
                 return Self::Many;
             }
@@ -161,17 +162,17 @@ impl Counts {
 /// Keeps of the states of one automaton that have counted differently those with the least and the greatest count.
 /// The entries are sorted, and stay so.
 fn keep_ends(network: &Network, entries: &mut Vec<Entry>) {
-    let free = |top: u32| if top == BOTTOM { None } else { Some(network.count_of(top)?.free) };
-    let mut last: FxHashMap<u32, u32> = FxHashMap::default();
-    for &(top, _) in entries.iter() {
-        if let Some(free) = free(top) {
-            last.insert(free, top);
-        }
-    }
+    let counted = entries.iter().filter_map(|&(top, _)| Some((free(network, top)?, top)));
+    let last: FxHashMap<u32, u32> = counted.collect();
     let mut met: FxHashSet<u32> = FxHashSet::default();
     entries.retain(|&(top, _)| {
-        free(top).is_none_or(|free| met.insert(free) || last.get(&free) == Some(&top))
+        free(network, top).is_none_or(|free| met.insert(free) || last.get(&free) == Some(&top))
     });
+}
+
+/// The state without bounds that stands for one that has counted passes.
+fn free(network: &Network, top: u32) -> Option<u32> {
+    if top == BOTTOM { None } else { Some(network.count_of(top)?.free) }
 }
 
 /// A state that counts in the place of another, of which there are few: it reads no more before its rule is complete.
