@@ -76,3 +76,19 @@ def test_masks_of_real_texts(path, vocabulary):
 def test_masks_within_strings(vocabulary):
     """Bounds near and far, names that begin like a key, characters of several bytes."""
     check(tokfold.Grammar.from_ebnf(STRINGS), vocabulary, TEXT.encode())
+
+
+def test_ends_of_strings_in_which_many_letters_differ(vocabulary):
+    """Each state of `email` reads most tokens, and `regex` beside it tells their letters apart."""
+    formats = {"pattern": "regex", "mail": "email"}
+    properties = {name: {"type": "string", "format": kind} for name, kind in formats.items()}
+    schema = {"type": "object", "properties": properties, "required": list(properties)}
+    grammar = tokfold.Grammar.from_json_schema(schema)
+    limits = tokfold.Limits(max_mask_work=1_000_000)  # a fifth of the default
+    compiled = compiled_with(grammar, vocabulary, classes="never", limits=limits)
+    shortest = compiled.shortest()
+    matcher = tokfold.Matcher(compiled, max_tokens=shortest.tokens + 1)
+    tokens = matcher.closing_tokens()
+    assert len(tokens) == shortest.tokens
+    assert matcher.accept_tokens(tokens)
+    assert matcher.is_accepting

@@ -53,6 +53,34 @@ impl Store {
 
     /// Every way of a text from a state.
     pub fn advance(&mut self, state: u32, bytes: &[u8]) -> Vec<Stepped> {
+        let mut out = Vec::new();
+        for path in self.paths(state, bytes) {
+            self.arrive(path, &mut out);
+        }
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+
+    /// The columns to which the terminal in progress may have come where a text takes one of its ways, if the terminal
+    /// has begun in the text; `None` for one that has no line feed yet.
+    pub fn columns(&mut self, state: u32, bytes: &[u8], way: &Stepped) -> Vec<Option<u32>> {
+        let mut columns = Vec::new();
+        for path in self.paths(state, bytes).into_iter().filter(|path| path.first.is_none()) {
+            let column = match path.column {
+                NewlineColumn::At(column) => Some(column),
+                _ => None,
+            };
+            let mut ways = Vec::new();
+            self.arrive(path, &mut ways);
+            columns.extend(ways.contains(way).then_some(column));
+        }
+        columns.sort_unstable();
+        columns.dedup();
+        columns
+    }
+
+    fn paths(&mut self, state: u32, bytes: &[u8]) -> HashSet<Path> {
         let (joint, open, terminal) = self.parts_of(state);
         let newline = self.joints.terminals.newline;
         let begin = if newline.is_some() { NewlineColumn::Missing } else { NewlineColumn::None };
@@ -110,13 +138,7 @@ impl Store {
             }
             front = after;
         }
-        let mut out = Vec::new();
-        for path in front {
-            self.arrive(path, &mut out);
-        }
-        out.sort_unstable();
-        out.dedup();
-        out
+        front
     }
 
     fn column(&self, before: NewlineColumn, byte: u8) -> NewlineColumn {

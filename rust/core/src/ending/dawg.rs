@@ -54,11 +54,13 @@ pub(super) struct Unions {
     pub(super) covers: FxHashMap<(NodeId, NodeId), bool>,
     /// What begins with some classes.
     pub(super) parts: FxHashMap<(NodeId, ClassSet), NodeId>,
+    /// What is behind a letter of some classes.
+    pub(super) after: FxHashMap<(NodeId, ClassSet), NodeId>,
     /// For nodes of which the hard strings were not looked for yet: where their strings are from.
     pub(super) origins: FxHashMap<NodeId, Origin>,
-    /// Letters looked at so far.
+    /// Letters looked at that nobody has asked for ([`Dawg::take_work`]).
     pub(super) work: u64,
-    /// Bytes of the keys of unions.
+    /// Bytes of the keys of unions, and of origins.
     pub(super) held: usize,
 }
 
@@ -72,11 +74,11 @@ pub(super) enum Origin {
 
 impl Unions {
     /// Bytes held.
-    fn bytes(&self) -> usize {
+    pub(super) fn bytes(&self) -> usize {
         self.held
             + self.unions.capacity() * (size_of::<(Box<[NodeId]>, NodeId)>() + 1)
             + self.covers.capacity() * 13
-            + self.parts.capacity() * 41
+            + (self.parts.capacity() + self.after.capacity()) * 41
             + self.origins.capacity() * (size_of::<(NodeId, Origin)>() + 1)
     }
 }

@@ -297,9 +297,8 @@ impl Asking<'_> {
             meter.spend(ways.len() as u64 / 4)?;
             if work.len() == waiting {
                 work.pop();
-                let before = self.rows.dawg.unions.work;
                 exits::cheapest(&mut self.rows.dawg, &mut ways);
-                meter.spend((self.rows.dawg.unions.work - before) / 4)?;
+                meter.spend(self.rows.dawg.take_work() / 4)?;
                 let ways = ways.into_iter().map(|exit| (exit.node, exit.tokens)).collect();
                 known.insert(set, node, ways)?;
             }

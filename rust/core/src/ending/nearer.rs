@@ -62,7 +62,7 @@ impl Rows {
         let automaton = &self.automata[at.automaton];
         let toward = Toward { automaton, level, is_one_enough: false };
         let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-        self.walk.from(from, Some(toward), (&self.network, &self.dawg), most_bytes, meter)
+        self.walk.from(from, Some(toward), (&self.network, &mut self.dawg), most_bytes, meter)
     }
 
     /// Looks at more tokens for the last pair of an automaton that may need them.
@@ -182,7 +182,7 @@ impl Rows {
                 let from = (automaton.graph.states[place], self.dawg.root());
                 let toward = Toward { automaton, level, is_one_enough: true };
                 let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-                let both = (&*self.network, &self.dawg);
+                let both = (&*self.network, &mut self.dawg);
                 self.walk.from(from, Some(toward), both, most_bytes, meter)?;
                 let is_found = !self.walk.left.is_empty() || !self.walk.ended.is_empty();
                 found.extend(is_found.then_some(place));

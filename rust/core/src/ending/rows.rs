@@ -208,7 +208,7 @@ impl Rows {
     /// Works off all that is to be done.
     fn work_off(&mut self, meter: &mut Meter) -> Result<(), Halt> {
         loop {
-            let before = self.relaxations + self.dawg.unions.work;
+            let before = self.relaxations;
             if let Some(&pair) = self.fresh.last() {
                 self.begin(pair, meter)?;
             } else if let Some((cost, kind, pair, node)) = self.cheapest() {
@@ -222,8 +222,8 @@ impl Rows {
                 self.lowest = 0;
                 return Ok(());
             }
-            meter.spend(1 + (self.relaxations + self.dawg.unions.work - before) / 4)?;
-            if self.bytes + self.dawg.bytes() > self.most_bytes {
+            meter.spend(1 + (self.relaxations - before + self.dawg.take_work()) / 4)?;
+            if !self.dawg.fits(self.most_bytes.saturating_sub(self.bytes)) {
                 return Err(Halt::Bytes);
             }
             if !self.has_room || self.network.refused_sets() > 0 {
@@ -289,7 +289,7 @@ impl Rows {
     pub(super) fn walk(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
         let Pair { state, node, .. } = self.pairs[pair as usize];
         let most_bytes = self.most_bytes.saturating_sub(self.bytes);
-        self.walk.from((state, node), None, (&self.network, &self.dawg), most_bytes, meter)
+        self.walk.from((state, node), None, (&self.network, &mut self.dawg), most_bytes, meter)
     }
 
     /// Has the row of a pair depend on what was walked from it.

@@ -284,6 +284,16 @@ proptest! {
             let letters = (0..5u8).filter(|&letter| picked[usize::from(letter)]);
             letters.for_each(|letter| crate::network::insert(&mut begins, letter));
             all.retain(|string| string.first().is_some_and(|&first| contains(&begins, first)));
+            let mut rests: Vec<Vec<u8>> = all.iter().map(|string| string[1..].to_vec()).collect();
+            rests.sort();
+            rests.dedup();
+            match dawg.after(union, &begins) {
+                Some(after) => {
+                    prop_assert_eq!(&strings_from(&dawg, after), &rests);
+                    nodes.push(after);
+                }
+                None => prop_assert!(all.is_empty()),
+            }
             match dawg.beginning_with(union, &begins) {
                 Some(part) => {
                     prop_assert_eq!(&strings_from(&dawg, part), &all);
@@ -292,6 +302,13 @@ proptest! {
                 None => prop_assert!(all.is_empty()),
             }
         }
+        // What was found is found again.
+        let both = &nodes[..nodes.len().min(2)];
+        let known = dawg.union(both);
+        let before = dawg.bytes();
+        prop_assert!(dawg.fits(before));
+        prop_assert!(!dawg.fits(0) && dawg.bytes() <= before);
+        prop_assert_eq!(dawg.union(both), known);
         for &node in &nodes {
             let all = strings_from(&dawg, node);
             let needs = all.iter().map(|string| spelled(string, &tokens));

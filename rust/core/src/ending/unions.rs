@@ -4,7 +4,7 @@
 //! Equal sets of strings are one node, so that an operation on the same nodes is done once (as for decision diagrams;
 //! Bryant, 1986; Minato, 1993).
 
-use super::dawg::{Dawg, NodeId, Origin};
+use super::dawg::{Dawg, NodeId, Origin, Unions};
 use crate::network::{ClassSet, contains, meet};
 use rustc_hash::FxHashSet;
 
@@ -38,6 +38,37 @@ impl Dawg {
             [first, second] => Some(self.union_of_two(first, second)),
             _ => self.union_of_sorted(&nodes),
         }
+    }
+
+    /// Forgets what can be found again.
+    pub(super) fn forget_results(&mut self) {
+        let Unions { unions, covers, parts, after, held, .. } = &mut self.unions;
+        *held -= unions.keys().map(|nodes| size_of_val(&**nodes)).sum::<usize>();
+        (*unions, *covers, *parts, *after) = Default::default();
+    }
+
+    /// Whether it holds at most so many bytes, if need be without what can be found again.
+    pub(super) fn fits(&mut self, most_bytes: usize) -> bool {
+        if self.bytes() > most_bytes && self.unions.bytes() > most_bytes / 4 {
+            self.forget_results();
+        }
+        self.bytes() <= most_bytes
+    }
+
+    /// How many letters were looked at since this was asked last.
+    pub(super) fn take_work(&mut self) -> u64 {
+        std::mem::take(&mut self.unions.work)
+    }
+
+    /// The node that goes on with all strings behind a letter of some classes, if a node has any.
+    pub(super) fn after(&mut self, node: NodeId, classes: &ClassSet) -> Option<NodeId> {
+        if let Some(&known) = self.unions.after.get(&(node, *classes)) {
+            return Some(known);
+        }
+        let below: Vec<NodeId> = self.children_by(node, classes).collect();
+        let after = self.union(&below)?;
+        self.unions.after.insert((node, *classes), after);
+        Some(after)
     }
 
     /// The node that goes on with the strings of two nodes, neither of them the root.
@@ -88,7 +119,7 @@ impl Dawg {
         let node = self.node(is_end, &children, tokens);
         self.note_origin(node, before, tokens, || Origin::Union(nodes.clone()));
         self.unions.work += 1 + letters.len() as u64;
-        self.unions.held += 2 * size_of_val(&*nodes);
+        self.unions.held += size_of_val(&*nodes);
         self.unions.unions.insert(nodes, node);
     }
 
@@ -97,7 +128,11 @@ impl Dawg {
         let known = &mut self.nodes[node as usize].tokens;
         *known = (*known).min(tokens);
         if node as usize >= before && tokens > 1 {
-            self.unions.origins.insert(node, from());
+            let from = from();
+            if let Origin::Union(nodes) = &from {
+                self.unions.held += size_of_val(&**nodes);
+            }
+            self.unions.origins.insert(node, from);
         }
     }
 

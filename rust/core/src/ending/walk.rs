@@ -13,6 +13,13 @@ const FEW_STATES: usize = 64;
 /// Walks that hold more give it back.
 const MANY_BYTES: usize = 1 << 20;
 
+/// Walks that have met so many nodes are worth unions: the nodes of a place are one from then on that goes on with the
+/// strings of all. Later walks come to the same ones.
+const MANY_NODES: u64 = if cfg!(test) { 64 } else { 1 << 20 };
+
+/// Fewer nodes are not united.
+const FEW_NODES: usize = if cfg!(test) { 1 } else { 4 };
+
 /// What stands beneath where the walk is in no other rule.
 const NO_RETURN: u32 = u32::MAX;
 
@@ -22,7 +29,8 @@ const NO_RETURN: u32 = u32::MAX;
 /// A walk goes on in rules that tail calls enter where these make tail calls alone: printed automata are many rules.
 /// It goes into other rules that are called where these are finite and call no others, as characters are that a
 /// repetition counts. States of automata are many, and from each a text may read most tokens: the
-/// nodes that a walk reaches in one state, after as many letters, are taken together.
+/// nodes that a walk reaches in one state, after as many letters, are taken together. Where walks are long, they become
+/// one node (`unions`).
 #[derive(Default)]
 pub(super) struct Walk {
     tails: Arc<Tails>,
@@ -42,6 +50,8 @@ pub(super) struct Walk {
     /// Whether walks go into a rule, by its start.
     is_entered: FxHashMap<u32, bool>,
     bytes_held: usize,
+    /// Nodes met so far, by all walks.
+    nodes_met: u64,
     level: Groups,
     next_level: Groups,
     /// By node the number of the last group that had it.
@@ -143,12 +153,11 @@ impl Walk {
         &mut self,
         (state, node): (u32, NodeId),
         toward: Option<Toward<'_>>,
-        (network, dawg): (&Network, &Dawg),
+        (network, dawg): (&Network, &mut Dawg),
         most_bytes: usize,
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         self.clear();
-        self.marks.resize(dawg.len() + 1, 0);
         self.level.nodes((state, NO_RETURN)).push(node);
         let mut bytes = 0;
         while self.level.used > 0 {
@@ -158,7 +167,8 @@ impl Walk {
                 let before = self.next_level.reached;
                 self.group(place, toward, &mut nodes, bytes, (network, dawg));
                 let reached = (self.next_level.reached - before + nodes.len()) as u64;
-                meter.spend(1 + reached / 2)?;
+                self.nodes_met += reached;
+                meter.spend(1 + reached / 2 + dawg.take_work() / 4)?;
                 self.level.put_back(number, nodes);
                 number += 1;
             }
@@ -176,7 +186,7 @@ impl Walk {
             if held > MANY_BYTES {
                 self.next_level = Groups::default();
             }
-            if self.bytes() + held > most_bytes {
+            if !dawg.fits(most_bytes.saturating_sub(self.bytes() + held)) {
                 self.level = Groups::default();
                 return Err(Halt::Bytes);
             }
@@ -200,8 +210,9 @@ impl Walk {
         toward: Option<Toward<'_>>,
         nodes: &mut Vec<NodeId>,
         bytes: u32,
-        (network, dawg): (&Network, &Dawg),
+        (network, dawg): (&Network, &mut Dawg),
     ) {
+        self.marks.resize(dawg.len() + 1, 0);
         if self.groups == u32::MAX {
             self.marks.fill(0);
             self.groups = 0;
@@ -235,6 +246,13 @@ impl Walk {
             let goes_on = ends && network.stays(state);
             self.ended_within.extend(goes_on.then_some((state, beneath, bytes)));
         }
+        if self.nodes_met > MANY_NODES
+            && nodes.len() > FEW_NODES
+            && let Some(all) = dawg.union(nodes)
+        {
+            nodes.clear();
+            nodes.push(all);
+        }
         self.step(state, |to| (to, beneath), nodes, (network, dawg));
     }
 
@@ -244,7 +262,7 @@ impl Walk {
         state: u32,
         nodes: &mut Vec<NodeId>,
         bytes: u32,
-        (network, dawg): (&Network, &Dawg),
+        (network, dawg): (&Network, &mut Dawg),
     ) {
         let mut others: ClassSet = [0; 4];
         let calls = network.calls_to_end(state);
@@ -277,8 +295,9 @@ impl Walk {
         state: u32,
         place: impl Fn(u32) -> Place,
         nodes: &[NodeId],
-        (network, dawg): (&Network, &Dawg),
+        (network, dawg): (&Network, &mut Dawg),
     ) {
+        let is_worth_it = self.nodes_met > MANY_NODES;
         let steps = steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
         self.next_level.reached += steps.len() * (1 + nodes.len() / 4);
         for (classes, to) in steps {
@@ -288,7 +307,11 @@ impl Walk {
             let to = self.next_level.nodes(place(*to));
             let before = to.len();
             for &node in nodes {
-                to.extend(dawg.children_by(node, classes));
+                let is_united = is_worth_it && count_both(classes, dawg.next(node)) > FEW_NODES;
+                match is_united.then(|| dawg.after(node, classes)).flatten() {
+                    Some(child) => to.push(child),
+                    None => to.extend(dawg.children_by(node, classes)),
+                }
             }
             let reached = to.len() - before;
             self.next_level.reached += reached;
@@ -305,6 +328,11 @@ impl Walk {
         self.is_entered.insert(start, is_entered);
         is_entered
     }
+}
+
+/// How many classes two sets have in common.
+fn count_both(one: &ClassSet, other: &ClassSet) -> usize {
+    one.iter().zip(other).map(|(one, other)| (one & other).count_ones() as usize).sum()
 }
 
 /// The steps of a state, remembered.

@@ -231,6 +231,11 @@ impl Decoder {
         made
     }
 
+    /// The columns of a newline terminal that begins in a text and is in progress where the text takes one of its ways.
+    pub(super) fn columns(&self, state: u32, data: &[u8], way: &Stepped) -> Vec<Option<u32>> {
+        lock(&self.lexer).columns(state, data, way)
+    }
+
     /// What the parser still has to read where the text ends, the end included; `None` where the
     /// text cannot end for the lexer or the post-lexer.
     pub(super) fn end_letters(

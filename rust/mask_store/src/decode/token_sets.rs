@@ -141,7 +141,7 @@ impl TokenSets {
         if !self.size.is_multiple_of(32)
             && let Some(last) = row.last_mut()
         {
-            *last &= (1 << (self.size % 32)) - 1;
+            *last &= !(-1 << (self.size % 32));
         }
     }
 }
