@@ -13,11 +13,15 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import sysconfig
 import time
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+
 import numpy as np
+from mask_store.lexer_views import places, raw_rows, reads
 from tokfold import Vocabulary
 from tokfold.mask_store.lark_reader import python_grammar
 from tokfold.mask_store.matcher import StoreMatcher
@@ -114,7 +118,7 @@ def show_masks(store: MaskStore, count: int, check: int, tokens: int) -> None:
 
 def note(matcher: StoreMatcher, keys: set[tuple[object, ...]], depths: list[int]) -> None:
     """What part of the stack decided the mask."""
-    for place, depth in zip(matcher.places, matcher.depths, strict=True):
+    for place, depth in zip(places(matcher), matcher._core.depths(), strict=True):
         depths.append(depth)
         keys.add((place.state, place.scanner, place.stack[len(place.stack) - depth :]))
 
@@ -129,9 +133,9 @@ def bits(row: np.ndarray, store: MaskStore) -> int:
 def mask_of_rows(matcher: StoreMatcher) -> int:
     """The mask by the raw store: each row read by the table from the whole stack."""
     store, mask = matcher.store, 0
-    for place in matcher.places:
-        for letters, tokens in store.raw_rows(place):
-            if store.reads(place.stack, letters):
+    for place in places(matcher):
+        for letters, tokens in raw_rows(store, place):
+            if reads(store, place.stack, letters):
                 mask |= sum(1 << token for token in tokens.tolist())
     return mask
 

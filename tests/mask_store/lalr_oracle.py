@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from mask_store.lexer_views import Letter, LexerView
 from tokfold.mask_store.grammar import END, LarkGrammar
-from tokfold.mask_store.transitions import Letter, Transitions
+from tokfold.mask_store.transitions import Transitions
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,9 @@ def feed(grammar: LarkGrammar, stack: tuple[int, ...], name: str) -> tuple[int, 
 
 class Engine:
     def __init__(self, transitions: Transitions) -> None:
-        self.t, self.g = transitions, transitions.grammar
-        self.sets = transitions.scanner_sets
+        self.transitions = transitions
+        self.t, self.g = LexerView(transitions), transitions.grammar
+        self.sets = self.t.scanner_sets
         start = self.g.table.start_states[self.g.start]
         self.front = {Hypothesis(transitions.start, (start,), 0)}
         self.column = 0

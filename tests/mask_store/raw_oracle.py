@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from mask_store.lalr_oracle import Engine, Hypothesis
+from mask_store.lexer_views import NO_SCANNER, Column, Letter, LexerView
 from tokfold.mask_store.grammar import END
-from tokfold.mask_store.transitions import NO_SCANNER, Column, Letter, Transitions
+from tokfold.mask_store.transitions import Transitions
 
 
 @dataclass
@@ -43,14 +44,14 @@ class Standing:
 
 class RawReader:
     def __init__(self, transitions: Transitions) -> None:
-        self.t, self.g = transitions, transitions.grammar
-        self.sets = transitions.scanner_sets
+        self.t, self.g = LexerView(transitions), transitions.grammar
+        self.sets = self.t.scanner_sets
         self.newline = None
         if self.g.indentation is not None:
             self.newline = self.g.terminal(self.g.indentation.newline)
-        self._parts = grouped(transitions.shared_rows.tolist(), 1)
-        self._own = grouped(transitions.own_rows.tolist(), 2)
-        self._at_once = grouped(transitions.at_once.tolist(), 2)
+        self._parts = grouped(self.t.shared_rows.tolist(), 1)
+        self._own = grouped(self.t.own_rows.tolist(), 2)
+        self._at_once = grouped(self.t.at_once.tolist(), 2)
         self._tries: dict[Any, tuple[Trie, Trie]] = {}
         self._memo: dict[Any, Any] = {}
         self._interned: dict[int, int] = {}

@@ -11,6 +11,7 @@ import lark
 import pytest
 from mask_store.decode_samples import CLOSERS, SHORT, changed, mutants
 from mask_store.lark_texts import parses
+from mask_store.lexer_views import places
 from mask_store.store_samples import vocabulary
 from mask_store.test_store_matcher import accepted, allowed
 from strategies.profiles import CASES, LONG
@@ -159,7 +160,7 @@ def completed(name: str, matcher: StoreMatcher) -> bytes | None:
         # Some of each depth: what is open may need more on the stack before it can be closed.
         by_depth: dict[int, list[StoreMatcher]] = {}
         for found in following:
-            depth = min(len(place.stack) for place in found.places)
+            depth = min(len(place.stack) for place in places(found))
             by_depth.setdefault(depth, []).append(found)
         front = [found for depth in sorted(by_depth)[:8] for found in by_depth[depth][:12]]
     return None

@@ -13,6 +13,7 @@ import pytest
 from lark.indenter import PythonIndenter
 from mask_store.lalr_oracle import Engine, accepts
 from mask_store.lark_texts import parses
+from mask_store.lexer_views import LexerView
 from tokfold import Vocabulary
 from tokfold.mask_store.lark_reader import open_lark, python_grammar
 from tokfold.mask_store.transitions import build_transitions
@@ -208,7 +209,7 @@ def test_partial_characters_go_on_in_the_next_token():
 
 
 def test_rows_are_what_tokens_do():
-    t = transitions("python")
+    t = LexerView(transitions("python"))
     state_of = {pair: state for state, pair in enumerate(t.states)}
     rng = random.Random(2)
     own = t.own_rows

@@ -13,11 +13,12 @@ from lark.indenter import PythonIndenter
 from mask_store.lalr_oracle import Engine, accepts
 from mask_store.lark_texts import parses
 from mask_store.lexer_oracles import match_length
+from mask_store.lexer_views import Column, Letter, LexerView
 from tokfold import Vocabulary
 from tokfold.mask_store.byte_automata import terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.lark_reader import read_lark
-from tokfold.mask_store.transitions import Column, Letter, build_transitions
+from tokfold.mask_store.transitions import build_transitions
 
 PATTERNS = [
     '"a"',
@@ -107,7 +108,7 @@ def test_how_a_text_is_split_does_not_matter(text, lexer, data):
 
 @given(grammars(), st.sampled_from(["contextual", "basic"]))
 def test_rows_say_what_the_bytes_do(text, lexer):
-    compare_rows(made(text, lexer)[1])
+    compare_rows(LexerView(made(text, lexer)[1]))
 
 
 INDENTED = """
@@ -128,7 +129,7 @@ class Indenter(PythonIndenter):
 def test_rows_of_newlines_say_what_the_bytes_do(lexer):
     tokens = ["a", "b", "(", ")", "\n", " ", "\nb", "(\nb", "\n  a", " a", "\n)", "a\n \n", "b\n"]
     grammar = read_lark(INDENTED, lexer=lexer, postlex=Indenter())
-    t = build_transitions(grammar, Vocabulary([token.encode() for token in tokens]))
+    t = LexerView(build_transitions(grammar, Vocabulary([token.encode() for token in tokens])))
     compare_rows(t)
     newline = grammar.terminal("_NEWLINE")
     kinds = {letter.column.kind for letter in t.letters if letter.terminal == newline}
@@ -252,7 +253,7 @@ def test_an_ignored_terminal_does_not_hide_what_stood_before():
     e = engine('start: "a" "b"\n%ignore " "\n', ["a", " ", "b", " b", "a "])
     assert e.accept(b"a ")
     assert e.accept(b" ")
-    assert not Engine(e.t).accept(b"b")
+    assert not Engine(e.transitions).accept(b"b")
     assert e.accept(b" b")
     assert e.complete()
 

@@ -23,7 +23,7 @@ from tokfold.mask_store.predicates import (
     interchangeable_in_table,
     interchangeable_terminals,
 )
-from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter, StackClasses
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT, StackClasses
 from tokfold.mask_store.stack_graph import StackGraph
 
 
@@ -152,9 +152,9 @@ def test_a_mutated_class_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         # Decided whatever the stack is: one wrong top changes the verdict.
         row = rng.choice([r for r in rows if predicates.legality(name, r) != "depends"])
         classes = predicates.classes
-        reading = classes.reading([Letter(predicates.number(name)) for name in row])
+        reading = classes.reading([predicates.number(name) for name in row])
         top = rng.choice(predicates.graph.after[predicates.number(name)])
-        was = classes.state(reading, top)
+        (was,) = classes.states(reading, [top])
         wrong = rng.choice([s for s in (ACCEPT, REJECT) if s != was])
         monkeypatch.setattr(classes, "states", mutated(classes, reading, top, wrong))
         with pytest.raises(WrongError):
@@ -288,10 +288,8 @@ def test_interchangeable_terminals_are_jointly_legal_everywhere(text: str) -> No
 
 def test_letters_can_be_bound_to_states() -> None:
     predicates = Predicates(read_lark(NESTED, lexer="basic"))
-    letter = Letter(predicates.number("C"), frozenset())
-    assert predicates.classes.reading([letter]) != predicates.classes.reading(
-        [Letter(predicates.number("C"))]
-    )
+    number, reading = predicates.number("C"), predicates.classes._core.reading
+    assert reading([(number, [])]) != reading([(number, None)])
     assert set(predicates.classes.after(predicates.number("A"), 1)) == {REJECT}
 
 

@@ -6,12 +6,12 @@ import random
 
 import pytest
 from mask_store.lalr_oracle import Engine
+from mask_store.lexer_views import NO_SCANNER, Column, Letter
 from mask_store.raw_oracle import RawReader
 from mask_store.store_samples import PYTHON, json_store, python_store
 from mask_store.test_store_matcher import allowed
 from tokfold.mask_store.matcher import StoreMatcher
 from tokfold.mask_store.store import MaskStore
-from tokfold.mask_store.transitions import NO_SCANNER, Column, Letter
 
 TEXTS = {"json": '{"a": [1, {"b\\n": null}], "c": -0.5e+3, "é": ""} ', "python": PYTHON}
 
@@ -79,6 +79,6 @@ def test_a_row_that_is_missing_is_seen() -> None:
     lost = RawReader(store.transitions)
     for rows in (lost._parts, lost._own):
         for key, group in rows.items():
-            sets = store.transitions.token_sets
+            sets = lost.t.token_sets
             rows[key] = [row for row in group if ord(",") not in sets[row[-1]]]
     assert not lost.mask(engine) >> ord(",") & 1

@@ -9,11 +9,12 @@ import threading
 
 import numpy as np
 import pytest
+from mask_store.lexer_views import places
 from mask_store.store_samples import JSON, PYTHON, json_store, python_store, vocabulary
 from tokfold.errors import LimitExceededError, MatcherStateError, VocabularyError
 from tokfold.mask_store.lark_reader import python_grammar, read_lark
 from tokfold.mask_store.matcher import StoreMatcher
-from tokfold.mask_store.stack_classes import Letter, StackClasses
+from tokfold.mask_store.stack_classes import StackClasses
 from tokfold.mask_store.stack_graph import StackGraph
 from tokfold.mask_store.store import MaskStore
 
@@ -49,7 +50,7 @@ def test_indentation_without_end() -> None:
     matcher = StoreMatcher(store)
     for depth in range(150):
         assert matcher.accept_string("if x:\n" + " " * (depth + 1))
-    assert matcher.places[0].layout.column == 150
+    assert places(matcher)[0].column == 150
     assert matcher.accept_string("y\n")
     rng = random.Random(3)
     row = np.frombuffer(mask(matcher), np.uint8)
@@ -57,7 +58,7 @@ def test_indentation_without_end() -> None:
     for token in rng.sample(range(len(store.vocabulary)), 200):
         assert bool(bits[token]) == matcher.fork().accept_token(token)
     assert matcher.accept_string("    z\n")
-    assert len(matcher.places[0].layout.columns) == 5
+    assert len(places(matcher)[0].columns) == 5
     assert matcher.is_accepting
 
 
@@ -159,11 +160,11 @@ def test_too_many_states_of_stacks_are_an_error() -> None:
     graph = StackGraph(read_lark(JSON), max_states=4)
     classes = StackClasses(graph)
     with pytest.raises(LimitExceededError) as raised:
-        classes.states(classes.reading([Letter(graph.terminals["RSQB"])] * 6), range(graph.size))
+        classes.states(classes.reading([graph.terminals["RSQB"]] * 6), range(graph.size))
     assert raised.value.limit == "stack_states"
     # What had been found stays; the answer to the same question is the same error.
     with pytest.raises(LimitExceededError):
-        classes.states(classes.reading([Letter(graph.terminals["RSQB"])] * 6), range(graph.size))
+        classes.states(classes.reading([graph.terminals["RSQB"]] * 6), range(graph.size))
 
 
 def test_an_interrupt_ends_the_build() -> None:
@@ -211,7 +212,7 @@ def test_shifts_leave_the_stack_alone_when_refused() -> None:
     assert not graph.shift(stack, graph.terminals["RSQB"])
     assert stack == [graph.start]
     assert graph.shift(stack, graph.terminals["LSQB"])
-    assert not graph.is_complete(stack)
+    assert not graph.shift(stack, graph.end)
     assert len(stack) == 2
 
 

@@ -117,8 +117,9 @@ def test_parentheses_open_are_those_of_the_stack() -> None:
             graph.shift(stack, terminal)
             depth += (terminal in opens) - (terminal in closes)
             for needed in (1, 2, 3):
-                state = classes.choose(ACCEPT, REJECT, stack[-1], needed)
-                state = classes.run(state, stack[-2::-1])
+                state = classes._core.choose(ACCEPT, REJECT, stack[-1], needed)
+                for read in stack[-2::-1]:
+                    state = state if state <= ACCEPT else classes.moves(state)[read]
                 assert state == (ACCEPT if depth >= needed else REJECT)
                 seen.add((needed, state))
     assert len(seen) == 6

@@ -10,7 +10,7 @@ Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns
 them), ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
 ``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
 ``predicates``, ``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files);
-``newlines``, ``place``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's
+``newlines``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's
 priorities.
 """
 

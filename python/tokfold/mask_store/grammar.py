@@ -157,7 +157,3 @@ class LarkGrammar:
             KeyError: there is none of this name.
         """
         return self._by_name[name]
-
-    def is_terminal(self, name: str) -> bool:
-        """Whether a name in an expansion is that of a terminal."""
-        return name in self._by_name

@@ -3,30 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "ALL_SCANNERS",
-    "NO_SCANNER",
-    "NO_TERMINAL",
-    "Column",
-    "JoinedRows",
-    "Letter",
-    "LexerLimits",
-    "Way",
-    "letter_of",
-]
+__all__ = ["NO_TERMINAL", "JoinedRows", "LexerLimits"]
 
 NO_TERMINAL: int = 2**32 - 1
 """In rows: nothing is in progress."""
-
-NO_SCANNER = 0
-"""The empty set of scanners."""
-ALL_SCANNERS = 1
-"""The set of all scanners."""
 
 
 @dataclass(frozen=True)
@@ -42,64 +26,6 @@ class LexerLimits:
     max_terminal_states: int = 20_000
     max_lexer_states: int = 100_000
     max_walk_work: int = 2_000_000_000
-
-
-class Column(NamedTuple):
-    """Where a newline terminal ends.
-
-    Attributes:
-        kind: ``"none"``: no newline terminal; ``"open"``: it is still in progress, ``value``
-            is 1 once it has a line feed; ``"at"``: its
-            last line feed is in the token, ``value`` is the column; ``"after"``: it is not,
-            ``value`` is added to the column before the token; ``"missing"``: it began in the
-            token and has no line feed.
-        value: columns. A column counts the blanks since the last line feed of the whole text, as
-            long as only the newline terminal stands behind that.
-    """
-
-    kind: Literal["none", "open", "at", "after", "missing"]
-    value: int
-
-
-_KINDS: tuple[Literal["none", "open", "at", "after", "missing"], ...] = (
-    "none",
-    "open",
-    "at",
-    "after",
-    "missing",
-)
-
-
-class Letter(NamedTuple):
-    """A terminal that begins in a token.
-
-    Attributes:
-        terminal: index in ``grammar.terminals``. An ignored one shifts nothing: it is only asked
-            for its scanners.
-        scanners: a set of scanners (index in :attr:`Transitions.scanner_sets`): the scanner of
-            the state that the parser is in when the terminal begins must be in it. The empty set
-            (0) marks the newline terminal that was in progress before the token: it does not
-            begin here, the letter says where it ends.
-        column: for the newline terminal.
-    """
-
-    terminal: int
-    scanners: int
-    column: Column
-
-
-class Way(NamedTuple):
-    """One way of a token from a lexer state.
-
-    Attributes:
-        scanners: the set of scanners that the terminal in progress must have begun in.
-        letters: the letters that begin, the last one possibly still in progress.
-        state: the lexer state after it; ``None`` if no token of the vocabulary leads there.
-    """
-
-    scanners: int
-    letters: tuple[Letter, ...]
-    state: int | None
 
 
 @dataclass(frozen=True)
@@ -126,9 +52,3 @@ class JoinedRows:
     rows: npt.NDArray[np.int64]
     sequences: list[tuple[int, ...]]
     token_sets: list[npt.NDArray[np.uint32]]
-
-
-def letter_of(quad: tuple[int, int, int, int]) -> Letter:
-    """The letter that the core says in four numbers."""
-    terminal, scanners, kind, value = quad
-    return Letter(terminal, scanners, Column(_KINDS[kind], value))

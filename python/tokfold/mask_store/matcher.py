@@ -13,8 +13,6 @@ import numpy.typing as npt
 from tokfold import _core
 from tokfold._checks import bitmask_error, shared
 from tokfold.errors import MatcherStateError, VocabularyError
-from tokfold.mask_store.newlines import Layout
-from tokfold.mask_store.place import Place
 from tokfold.mask_store.store import MaskStore
 from tokfold.vocabulary import Vocabulary
 
@@ -217,19 +215,6 @@ class StoreMatcher:
         """Everything read since the start."""
         return self._core.text()
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """The ways in which the text so far may be meant."""
-        return tuple(
-            Place(tuple(stack), state, scanner, Layout(parens, tuple(columns), column))
-            for stack, state, scanner, parens, columns, column in self._core.places()
-        )
-
-    @property
-    def depths(self) -> tuple[int, ...]:
-        """For each place how many states of its stack, the top included, decide the mask."""
-        return tuple(self._core.depths())
-
     def _allowed(self) -> list[bytes]:
         """The bytes of the tokens of text that may come next."""
         row = np.zeros(self.store.words, np.int32)
@@ -270,14 +255,8 @@ class StoreMatcher:
     @property
     def state(self) -> str:
         """Where the matcher stands, as a value: equal states allow the same texts to follow."""
-        places = [
-            [
-                *(p.state, p.scanner, p.layout.parens, p.layout.columns),
-                *(-1 if p.layout.column is None else p.layout.column, p.stack),
-            ]
-            for p in self.places
-        ]
-        body = json.dumps([self.is_terminated, sorted(places)])
+        places = sorted(map(json.dumps, self._core.places()))
+        body = json.dumps([self.is_terminated, places])
         return hashlib.sha256(body.encode()).hexdigest()
 
     def __deepcopy__(self, memo: dict[int, object]) -> StoreMatcher:

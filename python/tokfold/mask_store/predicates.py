@@ -15,7 +15,7 @@ from typing import Literal
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar, Production
 from tokfold.mask_store.lalr import Conflict, find_conflicts
-from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter, StackClasses
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT, StackClasses
 from tokfold.mask_store.stack_graph import StackGraph
 from tokfold.mask_store.witnesses import Witnesses
 
@@ -86,7 +86,7 @@ class Predicates:
 
     def states(self, before: str, row: Sequence[str]) -> tuple[int, ...]:
         """States of the minimal automaton for X and S; equal for what is jointly legal."""
-        reading = self.classes.reading([Letter(self.number(name)) for name in row])
+        reading = self.classes.reading([self.number(name) for name in row])
         return self.classes.after(self.number(before), reading)
 
     def legality(self, before: str, row: Sequence[str]) -> Legality:

@@ -8,11 +8,10 @@ stands in the core, ``mask_store::parser``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from tokfold.mask_store.stack_graph import StackGraph
 
-__all__ = ["ACCEPT", "EMPTY", "NOTHING", "REJECT", "Letter", "StackClasses"]
+__all__ = ["ACCEPT", "REJECT", "StackClasses"]
 
 REJECT = 0
 """The state that accepts no stack."""
@@ -20,35 +19,13 @@ REJECT = 0
 ACCEPT = 1
 """The state that accepts every stack."""
 
-EMPTY = 0
-"""The reading of no letter at all."""
-
-NOTHING = -1
-"""In place of a terminal: the letter leaves the stack as it is."""
-
-
-@dataclass(frozen=True)
-class Letter:
-    """A terminal that is to be read.
-
-    Attributes:
-        terminal: its number in the :class:`StackGraph`; :data:`NOTHING` where nothing is read and
-            only the top is asked for. Such a letter comes last: before another it is part of that
-            one's ``states``.
-        states: it can be read only with one of these states on top; ``None`` for any. So the
-            contextual lexer is said: a scanner finds it only in some states of the parser.
-    """
-
-    terminal: int
-    states: frozenset[int] | None = None
-
 
 class StackClasses:
-    """Languages of stacks for rows of letters.
+    """Languages of stacks for rows of terminals.
 
-    A *reading* is a row of letters, known by a number; rows that the automaton cannot tell apart
-    after their first letter have the same. :meth:`state` is the state of the automaton that reads
-    what is below a given top. Equal states accept the same stacks: :data:`ACCEPT` all,
+    A *reading* is a row of terminals, known by a number; rows that the automaton cannot tell apart
+    after their first one have the same. :meth:`states` are those of the automaton that read what
+    is below given tops. Equal states accept the same stacks: :data:`ACCEPT` all,
     :data:`REJECT` none.
     """
 
@@ -64,31 +41,17 @@ class StackClasses:
         """The next state for each state of the parser that can be read."""
         return dict(self._core.moves(state))
 
-    def run(self, state: int, stack: Sequence[int]) -> int:
-        """The state after reading a part of a stack, its upper end first."""
-        for read in stack:
-            if state <= ACCEPT:
-                break
-            state = self.moves(state)[read]
-        return state
-
-    def reading(self, letters: Sequence[Letter]) -> int:
-        """The number of a row of letters.
+    def reading(self, row: Sequence[int]) -> int:
+        """The number of a row of terminals, by their numbers in the :class:`StackGraph`.
 
         Raises:
             TableLoopError: the table reduces for ever.
             LimitExceededError: ``stack_states``.
         """
-        return self._core.reading(
-            [(x.terminal, None if x.states is None else sorted(x.states)) for x in letters]
-        )
-
-    def state(self, reading: int, top: int) -> int:
-        """What decides, below a state on top of a stack, whether a reading can be read."""
-        return self._core.states(reading, [top])[0]
+        return self._core.reading([(terminal, None) for terminal in row])
 
     def states(self, reading: int, tops: Sequence[int]) -> tuple[int, ...]:
-        """As :meth:`state` for several tops."""
+        """What decides, below each of some tops, whether a reading can be read."""
         return tuple(self._core.states(reading, list(tops)))
 
     def after(self, terminal: int, reading: int) -> tuple[int, ...]:
@@ -107,17 +70,3 @@ class StackClasses:
             tops: tops of stacks.
         """
         return tuple(self._core.chosen(list(regions), list(tops)))
-
-    def choose(self, inside: int, outside: int, top: int, needed: int) -> int:
-        """A state that accepts as ``inside`` if enough parentheses are open, else as ``outside``.
-
-        Where each production closes what it opens, the parentheses that are open in a text are
-        those on its stack: so whether a post-lexer drops a newline is a question to the stack.
-
-        Args:
-            inside: state of the automaton, for what is below the top.
-            outside: the same.
-            top: the top of the stack; counts itself.
-            needed: how many parentheses must be open, 1 or more.
-        """
-        return self._core.choose(inside, outside, top, needed)

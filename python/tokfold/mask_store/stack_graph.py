@@ -31,7 +31,6 @@ class StackGraph:
         below: for each state those that can stand below it, ascending.
         after: for each terminal the states that can be on top once it was shifted, ascending. For
             END the state in which the text is complete.
-        is_reduced: whether paths were left out because the table never takes them.
     """
 
     def __init__(self, grammar: LarkGrammar, *, max_states: int = MAX_STACK_STATES) -> None:
@@ -73,7 +72,6 @@ class StackGraph:
         )
         self.below: list[list[int]] = self._core.below()
         self.after: list[list[int]] = self._core.after()
-        self.is_reduced: bool = self._core.is_reduced()
 
     @property
     def end(self) -> int:
@@ -94,10 +92,6 @@ class StackGraph:
         if terminal != self.end:
             stack[:] = after
         return True
-
-    def is_complete(self, stack: Sequence[int]) -> bool:
-        """Whether the text may end on a stack."""
-        return self.shift(list(stack), self.end)
 
 
 def _numbered(

@@ -10,23 +10,16 @@ allowed so far. Unions are made when a stack first asks for them and kept, in th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-
-import numpy as np
-import numpy.typing as npt
+from collections.abc import Callable
 
 from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
-from tokfold.mask_store.place import Place
 from tokfold.mask_store.predicates import Predicates
-from tokfold.mask_store.stack_classes import NOTHING, Letter
 from tokfold.mask_store.transitions import LexerLimits, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MaskStore"]
-
-_NOTHING_READ = 2**32 - 1
 
 
 class MaskStore:
@@ -137,35 +130,6 @@ class MaskStore:
         with checked(path):
             self._make(transitions, max_kept, max_bytes, progress)
         return self
-
-    def raw_rows(self, place: Place) -> Iterator[tuple[tuple[Letter, ...], npt.NDArray[np.uint32]]]:
-        """The rows of a place before any predicate: what the parser reads, and its tokens, sorted.
-
-        Rows at which the post-lexer fails are left out. For checks: masks are not made this way.
-        """
-        layout = place.layout
-        rows = self._core.raw_rows(
-            place.state, place.scanner, (layout.parens, list(layout.columns), layout.column)
-        )
-        for letters, tokens in rows:
-            row = tuple(
-                Letter(
-                    NOTHING if terminal == _NOTHING_READ else terminal,
-                    None if tops is None else frozenset(tops),
-                )
-                for terminal, tops in letters
-            )
-            yield row, self._core.token_set(tokens)
-
-    def reads(self, stack: Sequence[int], letters: Sequence[Letter]) -> bool:
-        """Whether the table reads some letters from a whole stack, one after the other."""
-        current, graph = list(stack), self.predicates.graph
-        for letter in letters:
-            if letter.states is not None and current[-1] not in letter.states:
-                return False
-            if letter.terminal != NOTHING and not graph.shift(current, letter.terminal):
-                return False
-        return True
 
     def row_count(self) -> dict[str, int]:
         """How much is there.

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Legality, Predicates, interchangeable_terminals
-from tokfold.mask_store.stack_classes import ACCEPT, REJECT, Letter
+from tokfold.mask_store.stack_classes import ACCEPT, REJECT
 from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows
 
 __all__ = ["Reductions", "Step", "StreamlinedRow", "streamline"]
@@ -210,7 +210,7 @@ class _Judge:
         if known is None:
             classes = self._predicates.classes
             known = self._readings[row] = [
-                tuple((n, classes.reading([Letter(t) for t in chosen])) for n, chosen in regions)
+                tuple((n, classes.reading(chosen)) for n, chosen in regions)
                 for regions in self._variants.of(row)
             ]
         return known

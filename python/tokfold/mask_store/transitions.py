@@ -21,33 +21,17 @@ from tokfold.errors import MatcherStateError
 from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar
-from tokfold.mask_store.lexer_types import (
-    ALL_SCANNERS,
-    NO_SCANNER,
-    NO_TERMINAL,
-    Column,
-    JoinedRows,
-    Letter,
-    LexerLimits,
-    Way,
-    letter_of,
-)
+from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows, LexerLimits
 from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.vocabulary import Vocabulary
 
 __all__ = [
-    "ALL_SCANNERS",
-    "NO_SCANNER",
     "NO_TERMINAL",
-    "Column",
     "JoinedRows",
-    "Letter",
     "LexerLimits",
     "Table",
     "Transitions",
-    "Way",
     "build_transitions",
-    "embedded_strings",
     "lexicon",
 ]
 
@@ -93,7 +77,6 @@ class Transitions:
         states: for each lexer state its configuration and its terminal in progress.
         start: the state at the start of a text, in which nothing is in progress; it comes after
             all others and its rows are those of part 0.
-        scanner_sets: bool, shape ``(sets, scanners)``.
     """
 
     def __init__(
@@ -111,54 +94,10 @@ class Transitions:
         if rows is not None:
             self.rows = rows
 
-    @property
-    def scanner_sets(self) -> npt.NDArray[np.bool_]:
-        """The sets of scanners: bool, shape ``(sets, scanners)``."""
-        count = len(self.grammar.scanners)
-        words = self._core.scanner_sets().reshape(-1, -(-count // 64))
-        bits = np.unpackbits(words.view(np.uint8), axis=1, bitorder="little")
-        return bits[:, :count].astype(bool)
-
     @lazy
     def rows(self) -> SavedRows:
         """The rows of all states in numbers."""
         return SavedRows.of(self._core)
-
-    @lazy
-    def letters(self) -> list[Letter]:
-        """What sequences are made of."""
-        return [letter_of((t, s, k, v)) for t, s, k, v in self.rows.letters.reshape(-1, 4).tolist()]
-
-    @lazy
-    def sequences(self) -> list[tuple[int, ...]]:
-        """The letters (indices in :attr:`letters`) of each sequence."""
-        return _split(self.rows.sequence_letters, self.rows.sequence_offsets)
-
-    @property
-    def shared_rows(self) -> npt.NDArray[np.int64]:
-        """Shape ``(n, 3)``: part, sequence, token set: what begins at the first byte of a token."""
-        return self.rows.parts.reshape(-1, 5).astype(np.int64)[:, [0, 3, 4]]
-
-    @property
-    def own_rows(self) -> npt.NDArray[np.int64]:
-        """Shape ``(n, 5)``: configuration, terminal, scanners, sequence, token set.
-
-        Those of the tokens whose first byte still belongs to what is in progress.
-        """
-        return self.rows.own.reshape(-1, 5).astype(np.int64)
-
-    @lazy
-    def token_sets(self) -> list[npt.NDArray[np.uint32]]:
-        """The tokens of each set, sorted."""
-        return list(np.split(self.rows.tokens, self.rows.token_offsets[1:-1]))
-
-    @lazy
-    def at_once(self) -> npt.NDArray[np.int64]:
-        """Shape ``(n, 4)``: configuration, terminal, scanners, part.
-
-        Where the terminal in progress may end before the next token: the rows of the part follow.
-        """
-        return self.rows.ends.reshape(-1, 4).astype(np.int64)
 
     def sizes(self) -> dict[str, int]:
         """Numbers of joint states, configurations and sets of open questions; the work done."""
@@ -170,20 +109,6 @@ class Transitions:
             "states": len(self.states) + 1,
             "work": work,
         }
-
-    def advance(self, state: int, data: bytes) -> list[Way]:
-        """Every way of a text, such as the bytes of a token, from a lexer state."""
-        return [
-            Way(scanners, tuple(map(letter_of, letters)), after)
-            for scanners, letters, after in self._core.advance(state, data)
-        ]
-
-    def complete(self, state: int) -> int:
-        """The set of scanners in which the terminal in progress is complete where the text ends.
-
-        All scanners at the start of the text.
-        """
-        return self._core.complete(state)
 
     def release(self) -> None:
         """Let go of single transitions, most of the memory; rows are made first, and stay."""
@@ -256,7 +181,6 @@ def build_transitions(
     grammar: LarkGrammar,
     vocabulary: Vocabulary,
     *,
-    separate: bool = False,
     limits: LexerLimits | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> Transitions:
@@ -266,8 +190,6 @@ def build_transitions(
         grammar: terminals and scanners.
         vocabulary: its textual tokens are walked; bytes that are not UTF-8 on their own are as
             good as others, and go on where another token left off.
-        separate: follow each terminal on its own, as if there were no others: the automaton that
-            joins them by empty moves. For comparison only: it allows what no lexer does.
         limits: bounds.
         progress: called with the configurations done and those known so far.
 
@@ -291,7 +213,7 @@ def build_transitions(
     core = _core.LexerStore(
         vocabulary._compiled,
         lexicon(grammar, table),
-        separate,
+        False,
         limits.max_lexer_states,
         limits.max_walk_work,
         progress,
