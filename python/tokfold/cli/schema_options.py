@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -37,203 +38,144 @@ __all__ = [
     "show_schema_notes",
 ]
 
-_READING = "How a JSON Schema is read"
-_PANEL = "How texts of a JSON Schema are written"
+_reading = partial(typer.Option, rich_help_panel="How a JSON Schema is read")
+_writing = partial(typer.Option, rich_help_panel="How texts of a JSON Schema are written")
 
-
-class KeyOrderChoice(enum.Enum):
-    """In which order names stand."""
-
-    SCHEMA = "schema"
-    ANY = "any"
-
-
-class WhitespaceChoice(enum.Enum):
-    """Where white space may stand."""
-
-    ANY = "any"
-    COMPACT = "compact"
-    SPACED = "spaced"
-
-
-class IntegersChoice(enum.Enum):
-    """How integers are written."""
-
-    PLAIN = "1"
-    WITH_FRACTION = "1.0"
-
-
-class EscapesChoice(enum.Enum):
-    """Which strings may have further escapes."""
-
-    STANDARD = "standard"
-    ANY = "any"
-    PLAIN = "plain"
-
-
-class LossyChoice(enum.Enum):
-    """What may be left out."""
-
-    UNIQUE_ITEMS = "uniqueItems"
-
-
-class NotesChoice(enum.Enum):
-    """Which notes on a schema are said."""
-
-    WARNINGS = "warnings"
-    ALL = "all"
-    NONE = "none"
-
+KeyOrderChoice = enum.StrEnum("KeyOrderChoice", ["SCHEMA", "ANY"])
+WhitespaceChoice = enum.StrEnum("WhitespaceChoice", ["ANY", "COMPACT", "SPACED"])
+IntegersChoice = enum.Enum("IntegersChoice", {"PLAIN": "1", "WITH_FRACTION": "1.0"})
+EscapesChoice = enum.StrEnum("EscapesChoice", ["STANDARD", "ANY", "PLAIN"])
+LossyChoice = enum.Enum("LossyChoice", {"UNIQUE_ITEMS": "uniqueItems"})
+NotesChoice = enum.StrEnum("NotesChoice", ["WARNINGS", "ALL", "NONE"])
 
 Dialect = Annotated[
     str | None,
-    typer.Option(
+    _reading(
         "--dialect",
         metavar="NAME",
-        rich_help_panel=_READING,
         help=f"The dialect where the schema names none: {', '.join(DIALECTS)}.",
     ),
 ]
 Strict = Annotated[
     bool,
-    typer.Option(
-        "--strict", rich_help_panel=_READING, help="Refuse a schema that there are warnings of."
-    ),
+    _reading("--strict", help="Refuse a schema that there are warnings of."),
 ]
 ShownNotes = Annotated[
     NotesChoice,
-    typer.Option(
+    _reading(
         "--notes",
         metavar="WHICH",
-        rich_help_panel=_READING,
         help="Which notes on the schema to print: warnings (the default), all (annotations too), "
         "or none.",
     ),
 ]
 KeyOrder = Annotated[
     KeyOrderChoice | None,
-    typer.Option(
+    _writing(
         "--key-order",
         metavar="ORDER",
-        rich_help_panel=_PANEL,
         help="Names stand in the order of the schema (schema, the default), or in any (any).",
     ),
 ]
 Whitespace = Annotated[
     WhitespaceChoice | None,
-    typer.Option(
+    _writing(
         "--whitespace",
         metavar="WHERE",
-        rich_help_panel=_PANEL,
         help="White space: any (the default), compact for none, spaced for one space behind commas "
         "and colons.",
     ),
 ]
 MaxWhitespace = Annotated[
     str | None,
-    typer.Option(
+    _writing(
         "--max-whitespace",
         metavar="N",
-        rich_help_panel=_PANEL,
         help="The most characters of white space at one place, by default 32; none for no bound.",
     ),
 ]
 Indent = Annotated[
     int | None,
-    typer.Option(
+    _writing(
         "--indent",
         metavar="N",
         min=0,
         max=MOST_INDENT,
-        rich_help_panel=_PANEL,
         help="A line for each member and item, N spaces deeper each level.",
     ),
 ]
 Separators = Annotated[
     tuple[str, str] | None,
-    typer.Option(
+    _writing(
         "--separators",
         metavar="TEXT TEXT",
-        rich_help_panel=_PANEL,
         help="What stands behind an item and behind a name: ', ' ': '.",
     ),
 ]
 MaxDigits = Annotated[
     int | None,
-    typer.Option(
+    _writing(
         "--max-digits",
         metavar="N",
         min=1,
         max=MOST_DIGITS,
-        rich_help_panel=_PANEL,
         help="The most digits of a number in a row.",
     ),
 ]
 MaxDepth = Annotated[
     int | None,
-    typer.Option(
+    _writing(
         "--max-depth",
         metavar="N",
         min=0,
         max=MOST_DEPTH,
-        rich_help_panel=_PANEL,
         help="The most arrays and objects in which a value stands.",
     ),
 ]
 Integers = Annotated[
     IntegersChoice | None,
-    typer.Option(
+    _writing(
         "--integers",
         metavar="FORM",
-        rich_help_panel=_PANEL,
         help="Integers without a fraction (1, the default), or also with one of zeros (1.0).",
     ),
 ]
 Escapes = Annotated[
     EscapesChoice | None,
-    typer.Option(
+    _writing(
         "--escapes",
         metavar="WHERE",
-        rich_help_panel=_PANEL,
         help=r"Strings that may spell characters as \/ and \uXXXX: those without a pattern, "
         "format or enum (standard, the default), any, or none (plain).",
     ),
 ]
 Formats = Annotated[
     list[str] | None,
-    typer.Option(
+    _writing(
         "--formats",
         metavar="HOW",
-        rich_help_panel=_PANEL,
         help="The keyword format is a condition (assert, the default) or an annotation; "
         "NAME=PATTERN: a format of that name, by a pattern of ECMA-262; may be repeated.",
     ),
 ]
 AdditionalProperties = Annotated[
     bool,
-    typer.Option(
+    _writing(
         "--additional-properties",
-        rich_help_panel=_PANEL,
         help="Objects that do not say otherwise may have members of other names.",
     ),
 ]
 Resources = Annotated[
     list[str] | None,
-    typer.Option(
+    _writing(
         "--resource",
         metavar="URI=FILE",
-        rich_help_panel=_PANEL,
         help="A document that references lead to; may be given several times.",
     ),
 ]
 Lossy = Annotated[
     list[LossyChoice] | None,
-    typer.Option(
-        "--lossy",
-        metavar="KEYWORD",
-        rich_help_panel=_PANEL,
-        help="Leave uniqueItems out where it cannot be said.",
-    ),
+    _writing("--lossy", metavar="KEYWORD", help="Leave uniqueItems out where it cannot be said."),
 ]
 
 
