@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
+from collections.abc import Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tokfold.errors import ArgumentTypeError
+from tokfold.errors import ArgumentTypeError, VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +16,16 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=BaseException)
 
-__all__ = ["bitmask_error", "check_limits", "check_number", "of_row", "shared", "wrong_type"]
+__all__ = [
+    "bitmask_error",
+    "bitmask_row",
+    "check_limits",
+    "check_number",
+    "checked_token",
+    "of_row",
+    "shared",
+    "wrong_type",
+]
 
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
@@ -55,6 +66,32 @@ def check_limits(limits: Limits | None) -> None:
         raise wrong_type("limits", "tokfold.Limits or None", limits)
 
 
+def checked_token(token_id: Any, vocabulary: Sized) -> int:  # noqa: ANN401
+    """The id of a token, if the vocabulary has it.
+
+    Raises:
+        ArgumentTypeError: it is no whole number.
+        VocabularyError: the vocabulary has no such token.
+    """
+    if not hasattr(token_id, "__index__"):
+        raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
+    number, size = operator.index(token_id), len(vocabulary)
+    if not 0 <= number < size:
+        raise VocabularyError(
+            f"token {number} is outside the vocabulary of {size} tokens: pass ids from 0 to "
+            f"{size - 1}"
+        )
+    return number
+
+
+def _how_found(token: object) -> str:
+    """How the id of a token is found by its text."""
+    if not isinstance(token, str | bytes):
+        return ""
+    text = token.encode() if isinstance(token, str) else token
+    return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
+
+
 def of_row(error: E, row: int) -> E:
     """The error, which says now in which row of a batch it is; nothing else of it changes."""
     error.args = (f"row {row}: {error}", *error.args[1:])
@@ -88,3 +125,27 @@ def bitmask_error(bitmask: object, error: TypeError, row: object = 0) -> Argumen
         "the bitmask must be a numpy array or a torch.Tensor of dtype int32 on the CPU. This "
         f"tensor {what}"
     )
+
+
+def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
+    """A row of a bitmask, for matchers whose rows the core does not check.
+
+    Raises:
+        ArgumentTypeError: the bitmask is neither an array nor a tensor on the CPU, of int32.
+        ValueError: it has another shape or layout, or no such row.
+    """
+    import numpy as np
+
+    tensor = shared(bitmask)
+    array = bitmask if tensor is None else tensor
+    if not isinstance(array, np.ndarray) or array.dtype != np.int32:
+        raise bitmask_error(bitmask, TypeError("the bitmask must be a numpy array of dtype int32"))
+    if not array.flags.c_contiguous or not array.flags.writeable or array.ndim not in (1, 2):
+        raise ValueError("the bitmask must be C-contiguous and writeable, of one or two dimensions")
+    if array.shape[-1] != words:
+        raise ValueError(f"the bitmask has rows of {array.shape[-1]} words, not {words}")
+    rows = array.reshape(-1, words)
+    if not 0 <= row < len(rows):
+        raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
+    chosen: npt.NDArray[np.int32] = rows[row]
+    return chosen

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tokfold import _core
 from tokfold._checks import bitmask_error, of_row, shared, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
+from tokfold.bitmask import allow_only
 from tokfold.errors import CancelledError, MatcherStateError, TokfoldError, VocabularyError
 from tokfold.matcher import Matcher
 
@@ -328,10 +329,7 @@ def _only_stops(
         if folded is None:
             raise MatcherStateError(f"row {row}: there are no token classes (yet): wait() for them")
         ids = [int(folded.class_of[token_id]) for token_id in ids]
-    words = (bitmask if bitmask.ndim == 1 else bitmask[row]).view(np.uint32)
-    words[:] = 0
-    for bit in ids:
-        words[bit >> 5] |= np.uint32(1 << (bit & 31))
+    allow_only(bitmask if bitmask.ndim == 1 else bitmask[row], ids)
 
 
 def _filler(matcher: BatchMatcher, classes: bool) -> Callable[[npt.NDArray[np.int32], int], bool]:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
 from tokfold.classes import TokenClasses
 
-__all__ = ["Unfolder", "allocate_bitmask"]
+__all__ = ["Unfolder", "allocate_bitmask", "allow_only"]
 
 
 def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
@@ -26,6 +28,15 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
     if batch < 0 or size < 1:
         raise ValueError(f"a bitmask needs batch >= 0 and size >= 1, not {batch} and {size}")
     return np.full((batch, (size + 31) // 32), -1, dtype=np.int32)
+
+
+def allow_only(row: npt.NDArray[np.int32], ids: Iterable[int]) -> None:
+    """Allow some ids alone in a row of a bitmask; those past its end are left out."""
+    row[:] = 0
+    words = row.view(np.uint32)
+    for one in ids:
+        if one >> 5 < len(words):
+            words[one >> 5] |= np.uint32(1 << (one & 31))
 
 
 class Unfolder:

@@ -18,7 +18,7 @@ from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.recognition import recognize
 from tokfold.state import MatcherState
 
-__all__ = ["Explanation", "explain", "open_rules", "place_in_schema"]
+__all__ = ["Explanation", "allowed_bits", "explain", "open_rules", "place_in_schema"]
 
 MAX_NEAREST = 8
 
@@ -115,9 +115,7 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
     compiled = matcher.compiled
     vocabulary = compiled.vocabulary
     token = vocabulary[token_id]
-    bitmask = allocate_bitmask(1, len(vocabulary))
-    matcher.fill_bitmask(bitmask)
-    bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: len(vocabulary)]
+    bits = allowed_bits(matcher)
     allowed = bool(bits[token_id])
     is_stop = token_id in matcher.stop_token_ids
     is_text = not is_stop and bool(token)
@@ -157,6 +155,14 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
         nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
         place=place_in_schema(matcher, token if is_text else b"", read, is_whole=is_stop),
     )
+
+
+def allowed_bits(matcher: Explained) -> npt.NDArray[np.uint8]:
+    """For each token 1 where it may come next, else 0."""
+    size = len(matcher.compiled.vocabulary)
+    bitmask = allocate_bitmask(1, size)
+    matcher.fill_bitmask(bitmask)
+    return np.unpackbits(bitmask.view(np.uint8), count=size, bitorder="little")
 
 
 def _spent_rules(matcher: Explained, further: bytes, innermost: tuple[str, ...]) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, shared, wrong_type
+from tokfold._checks import bitmask_error, checked_token, shared, wrong_type
 from tokfold._forced import encoded
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
@@ -135,7 +135,11 @@ class Matcher(metaclass=Named):
             stop_token_ids is None or isinstance(stop_token_ids, Iterable)
         ):
             raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
-        stops = None if stop_token_ids is None else [self._id(compiled, i) for i in stop_token_ids]
+        stops = (
+            None
+            if stop_token_ids is None
+            else [checked_token(i, compiled.vocabulary) for i in stop_token_ids]
+        )
         self.compiled = compiled
         self._is_cancelled = self._is_restored = False
         self._before: bytes | None = b""
@@ -158,19 +162,6 @@ class Matcher(metaclass=Named):
             self._core.limit_tokens(most, last)
         elif prefer_end:
             raise ValueError(NO_BUDGET)
-
-    @staticmethod
-    def _id(compiled: CompiledGrammar, token_id: int) -> int:
-        size = len(compiled.vocabulary)
-        if not hasattr(token_id, "__index__"):
-            raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
-        token_id = operator.index(token_id)
-        if not 0 <= token_id < size:
-            raise VocabularyError(
-                f"token {token_id} is outside the vocabulary of {size} tokens: pass ids from 0 to "
-                f"{size - 1}"
-            )
-        return token_id
 
     def fill_bitmask(
         self,
@@ -300,9 +291,9 @@ class Matcher(metaclass=Named):
             self._name_resume(error)
             raise
         except OverflowError:
-            return self._core.accept_token(self._id(self.compiled, token_id))
+            return self._core.accept_token(checked_token(token_id, self.vocabulary))
         except (TypeError, VocabularyError):
-            self._id(self.compiled, token_id)  # says which ids there are
+            checked_token(token_id, self.vocabulary)  # says which ids there are
             raise
 
     def accept_bytes(self, data: bytes, *, interrupt: Interrupt | None = None) -> bool:
@@ -331,11 +322,7 @@ class Matcher(metaclass=Named):
             data = text.encode()
         except UnicodeEncodeError:
             return False
-        try:
-            return self._core.accept_bytes(data, _within(interrupt))
-        except CancelledError as error:
-            self._name_resume(error)
-            raise
+        return self.accept_bytes(data, interrupt=interrupt)
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.
@@ -348,7 +335,7 @@ class Matcher(metaclass=Named):
                 has changed then.
             MatcherStateError: another thread uses the matcher.
         """
-        ids = [self._id(self.compiled, i) for i in token_ids]
+        ids = [checked_token(i, self.vocabulary) for i in token_ids]
         try:
             return self._core.accept_prefix(ids, _within(interrupt))
         except CancelledError as error:
@@ -388,7 +375,7 @@ class Matcher(metaclass=Named):
             ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
                 parent is below -1.
         """
-        ids = [self._id(self.compiled, token_id) for token_id in token_ids]
+        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
         nodes = list(range(-1, len(ids) - 1)) if parents is None else _parents(parents)
         ends = _within(interrupt)
         try:
@@ -737,7 +724,7 @@ class Matcher(metaclass=Named):
         """
         from tokfold.explanation import explain
 
-        return explain(self, self._id(self.compiled, token_id))
+        return explain(self, checked_token(token_id, self.vocabulary))
 
     @property
     def state(self) -> MatcherState:
@@ -873,14 +860,6 @@ class Matcher(metaclass=Named):
 def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     """Whether a text ends as soon as it is complete: as a matcher was told, else its grammar."""
     return compiled.terminate_without_stop_token if terminate is None else terminate
-
-
-def _how_found(token: object) -> str:
-    """How the id of a token is found by its text."""
-    if not isinstance(token, str | bytes):
-        return ""
-    text = token.encode() if isinstance(token, str) else token
-    return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
 
 
 def _no_bytes(data: object) -> ArgumentTypeError:

@@ -31,7 +31,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import bitmask_error, shared
+from tokfold._checks import bitmask_row, checked_token
 from tokfold._protocols import TextMatcher
 from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
 from tokfold.vocabulary import Vocabulary
@@ -131,20 +131,10 @@ class PromptMatcher:
         left = self.left
         if not left:
             return self._inner.fill_bitmask(bitmask, row)
-        tensor = shared(bitmask)
-        bitmask = bitmask if tensor is None else tensor
         words = -(-len(self.vocabulary) // 32)
-        if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
-            raise bitmask_error(bitmask, TypeError("the bitmask must be an array of dtype int32"))
-        if not bitmask.flags.c_contiguous or bitmask.ndim not in (1, 2):
-            raise ValueError("the bitmask must be C-contiguous, of one or two dimensions")
-        if bitmask.shape[-1] != words:
-            raise ValueError(f"the bitmask has rows of {bitmask.shape[-1]} words, not {words}")
-        if not 0 <= row < (len(bitmask) if bitmask.ndim == 2 else 1):
-            raise ValueError(f"the bitmask has no row {row}")
+        chosen = bitmask_row(bitmask, row, words)
         bits = np.zeros(32 * words, np.uint8)
         bits[self._allowed(left)] = 1
-        chosen = bitmask if bitmask.ndim == 1 else bitmask[row]
         chosen.view(np.uint8)[:] = np.packbits(bits, bitorder="little")
         return True
 
@@ -176,12 +166,7 @@ class PromptMatcher:
         if not left:
             return self._inner.accept_token(token_id)
         vocabulary = self.vocabulary
-        token_id = operator.index(token_id)
-        if not 0 <= token_id < len(vocabulary):
-            raise VocabularyError(
-                f"token {token_id} is outside the vocabulary of {len(vocabulary)} tokens: pass ids "
-                f"from 0 to {len(vocabulary) - 1}"
-            )
+        token_id = checked_token(token_id, vocabulary)
         token = vocabulary[token_id]
         if token_id in _tokens_of(vocabulary, self.stop_token_ids).silent:
             return False

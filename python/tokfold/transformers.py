@@ -59,6 +59,7 @@ from tokfold._history import (  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
+from tokfold.bitmask import allow_only  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402
     ArgumentTypeError,
@@ -148,28 +149,19 @@ def processor(
         for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
             check_width(width, vocab_size(one))
             _compare(ends, one, stacklevel=3)
-        made = GrammarLogitsProcessor(
-            compiled,
-            dead_rows=dead_rows,
-            on_error=on_error,
-            max_tokens=max_tokens,
-            prefer_end=prefer_end,
-            prefix=prefix,
-        )
-        made._ends = frozenset((*ends, *_stops(model)))
-        return made
-    source: Any = grammar
-    kind_of(source)  # before the vocabulary, which takes longer
-    if not ends:
-        raise VocabularyError(
-            "nothing says which token ends a text: model.generation_config.eos_token_id is not "
-            "set, so generate() would go on behind the text. Set it "
-            f"({_eos_of(tokenizer)}), or pass stop_token_ids=[...] here and eos_token_id=... to "
-            "generate()"
-        )
-    vocabulary = _vocabulary(tokenizer, width, ends)
+    else:
+        source: Any = grammar
+        kind_of(source)  # before the vocabulary, which takes longer
+        if not ends:
+            raise VocabularyError(
+                "nothing says which token ends a text: model.generation_config.eos_token_id is not "
+                "set, so generate() would go on behind the text. Set it "
+                f"({_eos_of(tokenizer)}), or pass stop_token_ids=[...] here and eos_token_id=... "
+                "to generate()"
+            )
+        compiled = tokfold_compile(source, _vocabulary(tokenizer, width, ends), limits)
     made = GrammarLogitsProcessor(
-        tokfold_compile(source, vocabulary, limits),
+        compiled,
         dead_rows=dead_rows,
         on_error=on_error,
         max_tokens=max_tokens,
@@ -767,7 +759,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             return
         for place, (index, row) in enumerate(zip(listed, rows, strict=True)):
             if index in self._closing:
-                self._only(words[place], self._closing[index])
+                allow_only(words[place], self._closing[index])
                 continue
             if row.failure is None and place not in ours:
                 try:
@@ -776,17 +768,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 except TokfoldError as error:
                     self._fail(row, index, error, row.accepted)
             if row.failure is not None:
-                self._only(words[place], self._stops[row.grammar])
+                allow_only(words[place], self._stops[row.grammar])
 
     def _fail(self, row: _Row, index: int, error: TokfoldError, after: int) -> None:
         if self._on_error == "raise" or not is_failure(error):
             raise of_row(error, index)
         row.failure, row.failed_after = error, after
         report(error, self._on_error, index)
-
-    @staticmethod
-    def _only(bits: npt.NDArray[np.int32], token_ids: Iterable[int]) -> None:
-        bits[:] = 0
-        words = bits.view(np.uint32)
-        for token_id in token_ids:
-            words[token_id >> 5] |= np.uint32(1 << (token_id & 31))

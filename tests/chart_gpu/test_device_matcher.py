@@ -257,9 +257,9 @@ def test_masks_that_stay_on_the_device():
 
 def test_misuse():
     matcher = pair_of(tokfold.Grammar.from_ebnf(STACKS))[0]
-    with pytest.raises(TypeError, match="numpy array of int32"):
+    with pytest.raises(TypeError, match="numpy array of dtype int32"):
         matcher.fill_bitmask(np.zeros(1, dtype=np.int64))
-    with pytest.raises(ValueError, match="rows of 1 words"):
+    with pytest.raises(ValueError, match="rows of 2 words, not 1"):
         matcher.fill_bitmask(np.zeros((1, 2), dtype=np.int32))
     with pytest.raises(ValueError, match="1 rows, not one of index 1"):
         matcher.fill_bitmask(np.zeros((1, 1), dtype=np.int32), 1)

@@ -191,7 +191,7 @@ def test_bitmasks_of_another_shape_are_refused() -> None:
         matcher.fill_bitmask(np.zeros(words, np.int64))
     with pytest.raises(ValueError, match="words"):
         matcher.fill_bitmask(np.zeros(words + 1, np.int32))
-    with pytest.raises(ValueError, match="no row 2"):
+    with pytest.raises(ValueError, match="2 rows, not one of index 2"):
         matcher.fill_bitmask(np.zeros((2, words), np.int32), 2)
     rows = np.zeros((2, words), np.int32)
     matcher.fill_bitmask(rows, 1)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold.batch import MATCHERS_PER_THREAD
+from tokfold.bitmask import allow_only
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokenBudgetError, TokfoldError
 from tokfold.matcher import Matcher
@@ -197,7 +198,7 @@ class Conversation:
         """
         words = -(-len(self.matcher.compiled.vocabulary) // 32)
         if self.matcher.is_terminated:
-            self._only(bitmask[row], self.matcher.stop_token_ids)
+            allow_only(bitmask[row], self.matcher.stop_token_ids)
             return
         if self.failure is None:
             try:
@@ -212,7 +213,7 @@ class Conversation:
                 return
             except TokfoldError as error:
                 self._fail(error)
-        self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+        allow_only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
 
     def _fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
         """Write a row within the budget, if there is one that can be kept."""
@@ -250,15 +251,7 @@ class Conversation:
     def fill_failed(self, bitmask: npt.NDArray[np.int32], row: int, error: BaseException) -> None:
         """Write the row of a mask that was tried elsewhere and failed."""
         self._fail(error)
-        self._only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
-
-    @staticmethod
-    def _only(row: npt.NDArray[np.int32], token_ids: Iterable[int]) -> None:
-        row[:] = 0
-        bits = row.view(np.uint32)
-        for token_id in token_ids:
-            if token_id >> 5 < len(bits):
-                bits[token_id >> 5] |= np.uint32(1 << (token_id & 31))
+        allow_only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
 
     def forced_text(self) -> str:
         """What must come next, whole characters only; empty where there is a choice."""

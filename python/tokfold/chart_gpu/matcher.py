@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tokfold._checks import bitmask_row, checked_token
 from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
@@ -128,7 +129,7 @@ class DeviceMatcher:
     ) -> bool:
         """As :meth:`tokfold.Matcher.fill_bitmask`."""
         with self._alone(interrupt):
-            own = _row_of(bitmask, row, -(-len(self.vocabulary) // 32))
+            own = bitmask_row(bitmask, row, -(-len(self.vocabulary) // 32))
             self._refuse_ended()
             own[:] = self._text.token_words()
             allowed = int(np.unpackbits(own.view(np.uint8)).sum())
@@ -192,11 +193,11 @@ class DeviceMatcher:
     def accept_token(self, token_id: int, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_token`."""
         with self._alone(interrupt):
-            return self._accept(Matcher._id(self.compiled, token_id))
+            return self._accept(checked_token(token_id, self.vocabulary))
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """As :meth:`tokfold.Matcher.accept_tokens`."""
-        ids = [Matcher._id(self.compiled, token_id) for token_id in token_ids]
+        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
         with self._alone(interrupt):
             before, count = len(self._steps), 0
             try:
@@ -332,18 +333,3 @@ class DeviceMatcher:
 
     def __repr__(self) -> str:
         return f"<DeviceMatcher after {self.num_steps} steps on {self._text.charts.tables.device}>"
-
-
-def _row_of(bitmask: npt.NDArray[np.int32], row: int, words: int) -> npt.NDArray[np.int32]:
-    """The row of a bitmask, checked as the core checks it."""
-    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
-        raise TypeError("the bitmask must be a numpy array of int32")
-    if not bitmask.flags.c_contiguous or not bitmask.flags.writeable:
-        raise ValueError("the bitmask must be C-contiguous and writeable")
-    rows = bitmask[None] if bitmask.ndim == 1 else bitmask
-    if rows.ndim != 2 or rows.shape[1] != words:
-        raise ValueError(f"the bitmask must have rows of {words} words, not {bitmask.shape}")
-    if not 0 <= row < len(rows):
-        raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
-    found: npt.NDArray[np.int32] = rows[row]
-    return found

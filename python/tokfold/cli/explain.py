@@ -16,7 +16,6 @@ from tokfold import (
     Matcher,
     Recognition,
     Vocabulary,
-    allocate_bitmask,
     compile,
 )
 from tokfold._schema_records import SchemaPlace
@@ -56,7 +55,7 @@ from tokfold.cli.schema_options import (
     show_schema_notes,
 )
 from tokfold.errors import TokfoldError, VocabularyError
-from tokfold.explanation import open_rules, place_in_schema
+from tokfold.explanation import allowed_bits, open_rules, place_in_schema
 
 __all__ = ["explain"]
 
@@ -217,9 +216,7 @@ def _token_document(vocabulary: Vocabulary, found: Explanation) -> dict[str, Any
 def _next(matcher: Matcher) -> dict[str, Any]:
     """What may follow the whole text."""
     vocabulary = matcher.compiled.vocabulary
-    bitmask = allocate_bitmask(1, len(vocabulary))
-    matcher.fill_bitmask(bitmask)
-    bits = np.unpackbits(bitmask.view(np.uint8), bitorder="little")[: len(vocabulary)]
+    bits = allowed_bits(matcher)
     stops = [i for i in matcher.stop_token_ids if bits[i]]
     allowed = np.setdiff1d(np.flatnonzero(bits), np.array(stops, dtype=np.int64))
     spread = allowed[:: max(1, len(allowed) // SAMPLES)][:SAMPLES].tolist()

@@ -19,7 +19,7 @@ import numpy as np
 import typer
 
 import tokfold
-from tokfold import Grammar, Matcher, Vocabulary, allocate_bitmask, compile, recognize
+from tokfold import Grammar, Matcher, Vocabulary, compile, recognize
 from tokfold.cli.console import print_json, report_note
 from tokfold.cli.inputs import (
     STDIN,
@@ -35,6 +35,7 @@ from tokfold.cli.inputs import (
 from tokfold.cli.options import Chomp, IsLark, IsRegex, IsSchema, IsTag, Root
 from tokfold.cli.render import escaped
 from tokfold.errors import TokfoldError
+from tokfold.explanation import allowed_bits
 
 __all__ = ["report"]
 
@@ -286,11 +287,9 @@ def _tokens(grammar: Grammar, data: bytes, vocabulary: Vocabulary) -> dict[str, 
 
 def _next(matcher: Matcher, vocabulary: Vocabulary) -> dict[str, Any]:
     """How many tokens may come next, the first of them, and the stop tokens among them."""
-    row = allocate_bitmask(1, len(vocabulary))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an empty mask is in the report
-        matcher.fill_bitmask(row)
-    bits = np.unpackbits(row.view(np.uint8), bitorder="little")[: len(vocabulary)]
+        bits = allowed_bits(matcher)
     allowed = np.flatnonzero(bits).tolist()
     return {
         "allowed_tokens": len(allowed),

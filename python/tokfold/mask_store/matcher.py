@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, shared
+from tokfold._checks import bitmask_row, checked_token
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.store import MaskStore
 from tokfold.vocabulary import Vocabulary
@@ -43,19 +42,10 @@ class StoreMatcher:
         vocabulary = store.vocabulary
         known = vocabulary.stop_token_ids
         given = known if stop_token_ids is None else stop_token_ids
-        self._stops = tuple(sorted({self._id(i) for i in given}))
+        self._stops = tuple(sorted({checked_token(i, vocabulary) for i in given}))
         # A stop token of the vocabulary that is none here is no text either.
         silent = sorted({*known, *vocabulary.special_token_ids} - set(self._stops))
         self._core = _core.StoreText(store._core, list(self._stops), silent)
-
-    def _id(self, token_id: int) -> int:
-        token_id, size = operator.index(token_id), len(self.store.vocabulary)
-        if not 0 <= token_id < size:
-            raise VocabularyError(
-                f"token {token_id} is outside the vocabulary of {size} tokens: pass ids from 0 to "
-                f"{size - 1}"
-            )
-        return token_id
 
     def fill_bitmask(self, bitmask: npt.NDArray[np.int32], row: int = 0) -> bool:
         """Write which tokens may come next into a row of a bitmask.
@@ -72,25 +62,8 @@ class StoreMatcher:
             LimitExceededError: a bound of the parser's side was reached; the row means nothing.
             TypeError, ValueError: the bitmask has another dtype, shape or layout.
         """
-        self._core.fill(self._row_of(bitmask, row))
+        self._core.fill(bitmask_row(bitmask, row, self.store.words))
         return True
-
-    def _row_of(self, bitmask: npt.NDArray[np.int32], row: int) -> npt.NDArray[np.int32]:
-        tensor = shared(bitmask)
-        bitmask = bitmask if tensor is None else tensor
-        if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
-            error = TypeError("the bitmask must be a numpy array of dtype int32")
-            raise bitmask_error(bitmask, error)
-        if not bitmask.flags.c_contiguous or bitmask.ndim not in (1, 2):
-            raise ValueError("the bitmask must be C-contiguous, of one or two dimensions")
-        if bitmask.shape[-1] != self.store.words:
-            raise ValueError(
-                f"the bitmask has rows of {bitmask.shape[-1]} words, not {self.store.words}"
-            )
-        rows = bitmask.shape[0] if bitmask.ndim == 2 else 1
-        if not 0 <= row < rows:
-            raise ValueError(f"the bitmask has no row {row}")
-        return bitmask[row] if bitmask.ndim == 2 else bitmask
 
     def fill_bitmask_draft(
         self,
@@ -117,7 +90,7 @@ class StoreMatcher:
                 rows then mean nothing.
             ValueError: the bitmask has too few rows, or the parents do not fit the tokens.
         """
-        ids = [self._id(token_id) for token_id in token_ids]
+        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
         before = list(range(-1, len(ids) - 1)) if parents is None else list(parents)
         if len(before) != len(ids) or any(not -1 <= p < i for i, p in enumerate(before)):
             raise ValueError("each token needs a parent: a node before it, or -1")
@@ -134,7 +107,7 @@ class StoreMatcher:
             if forked is None or forked.is_ended():
                 bitmask[i + 1] = 0
             else:
-                forked.fill(self._row_of(bitmask, i + 1))
+                forked.fill(bitmask_row(bitmask, i + 1, self.store.words))
         return np.array([node is not None for node in nodes], dtype=np.bool_)
 
     def accept_token(self, token_id: int) -> bool:
@@ -145,11 +118,13 @@ class StoreMatcher:
             MatcherStateError: the text has ended.
             LimitExceededError: a bound of the parser's side was reached; nothing has changed.
         """
-        return self._core.accept(self._id(token_id))
+        return self._core.accept(checked_token(token_id, self.vocabulary))
 
     def accept_tokens(self, token_ids: Sequence[int]) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many."""
-        return self._core.accept_many([self._id(token_id) for token_id in token_ids])
+        return self._core.accept_many(
+            [checked_token(token_id, self.vocabulary) for token_id in token_ids]
+        )
 
     def accept_string(self, text: str) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
