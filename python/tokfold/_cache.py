@@ -43,7 +43,6 @@ Make: TypeAlias = Callable[[], tuple[Mapping[str, JSON], Mapping[str, AnyArray]]
 _Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 _KEY = re.compile(r"[0-9a-f]{16,128}")
-_ENTRY_NAME = re.compile(r"[a-z0-9][a-z0-9-]*-[0-9a-f]{16,128}\.v[0-9]+\.tokfold")
 _STALE_SECONDS = 6 * 3600.0
 
 
@@ -145,34 +144,19 @@ class ArtifactCache:
 
     Args:
         folder: where entries are kept; created, for its owner alone, when the first is stored.
-        max_bytes: bound on the size of all entries together; those not used for longest go first.
-            ``None``: no bound. An entry that is larger by itself is not stored.
-        stale_seconds: age at which what an interrupted write left behind is swept.
 
     Raises:
         ArtifactError: ``folder`` is a file.
-        ValueError: ``max_bytes`` is negative.
 
     """
 
-    def __init__(
-        self,
-        folder: str | os.PathLike[str],
-        *,
-        max_bytes: int | None = None,
-        stale_seconds: float = _STALE_SECONDS,
-    ) -> None:
-        if max_bytes is not None and max_bytes < 0:
-            raise ValueError(f"max_bytes must not be negative, not {max_bytes}")
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
         check_folder(folder)
         self.folder = os.path.abspath(folder)
-        self.max_bytes = max_bytes
-        self.stale_seconds = stale_seconds
         self._has_warned = False
-        self._next_sweep = 0.0
 
     def __repr__(self) -> str:
-        return f"ArtifactCache({self.folder!r}, max_bytes={self.max_bytes})"
+        return f"ArtifactCache({self.folder!r})"
 
     def path_of(self, key: str, kind: str) -> str:
         """Return where the entry is or would be.
@@ -194,7 +178,6 @@ class ArtifactCache:
         make: Make,
         *,
         expect: Mapping[str, str] | None = None,
-        mmap: bool = True,
     ) -> Artifact:
         """Return the entry, after making and storing it where there is none.
 
@@ -205,7 +188,6 @@ class ArtifactCache:
                 without any lock held; asking for the same entry in it is an error.
             expect: header entries that must have these values; an entry that differs counts as
                 damaged.
-            mmap: as for :func:`tokfold._artifact.read`.
 
         Raises:
             ValueError: ``key`` or ``kind`` is malformed, or what ``make`` returned contradicts
@@ -217,17 +199,17 @@ class ArtifactCache:
         path = self.path_of(key, kind)
         while True:
             with contextlib.suppress(ArtifactError):  # whoever makes the entry reports it
-                if (found := self._find(path, kind, wanted, mmap)) is not None:
+                if (found := self._find(path, kind, wanted)) is not None:
                     return found
             with _flights.join(path) as (flight, is_maker):
                 if is_maker:
-                    flight.artifact = self._find_or_make(path, kind, make, wanted, mmap)
+                    flight.artifact = self._find_or_make(path, kind, make, wanted)
                     return _own_header(flight.artifact)
             made = flight.artifact
             if made is not None and not _contradiction(made, wanted):
                 return _own_header(made)
 
-    def _find(self, path: str, kind: str, wanted: Mapping[str, str], mmap: bool) -> Artifact | None:
+    def _find(self, path: str, kind: str, wanted: Mapping[str, str]) -> Artifact | None:
         """Read the entry, if there is one.
 
         Raises:
@@ -235,7 +217,7 @@ class ArtifactCache:
 
         """
         try:
-            artifact = _artifact.read(path, kind, mmap=mmap, follow_symlinks=False)
+            artifact = _artifact.read(path, kind, follow_symlinks=False)
         except FileNotFoundError:
             return None
         except ArtifactError as error:
@@ -245,19 +227,18 @@ class ArtifactCache:
             raise
         if contradiction := _contradiction(artifact, wanted):
             raise ArtifactError(f"{path}: made for something else: {contradiction}")
-        with contextlib.suppress(OSError, NotImplementedError):
-            os.utime(path, follow_symlinks=False)  # for eviction: used just now
         return artifact
 
     def _find_or_make(
-        self, path: str, kind: str, make: Make, wanted: Mapping[str, str], mmap: bool
+        self, path: str, kind: str, make: Make, wanted: Mapping[str, str]
     ) -> Artifact:
         try:
             # Again: it may have been stored between the first look and the start of this flight.
-            if (found := self._find(path, kind, wanted, mmap)) is not None:
+            if (found := self._find(path, kind, wanted)) is not None:
                 return found
         except ArtifactError as error:
-            _unlink(path)
+            with contextlib.suppress(OSError):
+                os.unlink(path)
             _warn(f"an entry of the cache is removed and made again: {error}")
         header, arrays = make()
         encoded = _artifact.encode(kind, header, arrays)
@@ -271,10 +252,6 @@ class ArtifactCache:
     def _store(self, path: str, encoded: Encoded) -> None:
         """Keep the entry if possible; say so once if not."""
         try:
-            if self.max_bytes is not None and encoded.total_bytes > self.max_bytes:
-                raise ArtifactError(
-                    f"an entry takes {encoded.total_bytes} bytes and max_bytes is {self.max_bytes}"
-                )
             os.makedirs(self.folder, mode=0o700, exist_ok=True)
             encoded.write(path)
         except (OSError, ArtifactError) as error:
@@ -285,37 +262,17 @@ class ArtifactCache:
         self._has_warned = False
         with contextlib.suppress(OSError):
             self._sweep()
-            self._evict()
 
     def _sweep(self) -> None:
-        """Remove what interrupted writes left behind, when it was last done hours ago."""
-        if time.monotonic() < self._next_sweep:
-            return
-        self._next_sweep = time.monotonic() + self.stale_seconds
-        oldest = time.time() - self.stale_seconds
-        for path, status in self._files(_artifact.ASIDE_NAME):
-            if status.st_mtime < oldest:
-                _unlink(path)
-
-    def _evict(self) -> None:
-        """Remove the entries not used for longest, of any version, until the bound is kept."""
-        if self.max_bytes is None:
-            return
-        entries = [(s.st_mtime_ns, path, s.st_size) for path, s in self._files(_ENTRY_NAME)]
-        excess = sum(size for _, _, size in entries) - self.max_bytes
-        for _, path, size in sorted(entries):
-            if excess <= 0:
-                break
-            if _unlink(path):
-                excess -= size
-
-    def _files(self, names: re.Pattern[str]) -> Iterator[tuple[str, os.stat_result]]:
+        """Remove what interrupted writes left behind hours ago."""
+        oldest = time.time() - _STALE_SECONDS
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if names.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                if _artifact.ASIDE_NAME.fullmatch(entry.name):
                     # Another process may remove it at any moment.
-                    with contextlib.suppress(FileNotFoundError):
-                        yield entry.path, os.stat(entry.path, follow_symlinks=False)
+                    with contextlib.suppress(OSError):
+                        if os.stat(entry.path, follow_symlinks=False).st_mtime < oldest:
+                            os.unlink(entry.path)
 
 
 def _own_header(artifact: Artifact) -> Artifact:
@@ -328,17 +285,6 @@ def _contradiction(artifact: Artifact, wanted: Mapping[str, str]) -> str | None:
         if (found := artifact.header.get(name)) != value:
             return f"{name} is {str(found)[:80]!r}, not {value!r}"
     return None
-
-
-def _unlink(path: str) -> bool:
-    """Remove a file, and say whether it is gone."""
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def _warn(message: str) -> None:

@@ -72,15 +72,13 @@ def test_made_once_and_found_again(tmp_path):
     make = Maker()
     first = ArtifactCache(tmp_path / "c").get_or_make(KEY, KIND, make)
     second = ArtifactCache(str(tmp_path / "c")).get_or_make(KEY, KIND, make)
-    copied = ArtifactCache(tmp_path / "c").get_or_make(KEY, KIND, make, mmap=False)
     assert make.calls == 1
     assert names(tmp_path / "c") == [f"{KIND}-{KEY}.v1.tokfold"]
-    for artifact in (first, second, copied):
+    for artifact in (first, second):
         assert artifact.header == {"value": 7, "of": "g1"}
         assert artifact.arrays["a"].tolist() == [7] * 4
         assert not artifact.arrays["a"].flags.writeable
     assert isinstance(second.arrays["a"].base, mmap.mmap)
-    assert not isinstance(copied.arrays["a"].base, mmap.mmap)
 
 
 def test_keys_and_kinds_are_apart(tmp_path):
@@ -100,11 +98,9 @@ def test_malformed_keys(tmp_path, key):
         ArtifactCache(tmp_path).get_or_make(key, KIND, Maker())
 
 
-def test_malformed_kinds_and_bounds(tmp_path):
+def test_malformed_kinds(tmp_path):
     with pytest.raises(ValueError, match="kind must match"):
         ArtifactCache(tmp_path).path_of(KEY, "../x")
-    with pytest.raises(ValueError, match="max_bytes"):
-        ArtifactCache(tmp_path, max_bytes=-1)
 
 
 def test_a_changed_header_changes_nobody_elses(tmp_path):
@@ -120,8 +116,8 @@ def test_the_folder_is_the_owners_alone(tmp_path):
 
 
 def test_a_cache_can_be_sent_to_another_process(tmp_path):
-    cache = pickle.loads(pickle.dumps(ArtifactCache(tmp_path, max_bytes=10_000)))
-    assert (cache.folder, cache.max_bytes) == (str(tmp_path), 10_000)
+    cache = pickle.loads(pickle.dumps(ArtifactCache(tmp_path)))
+    assert cache.folder == str(tmp_path)
     assert str(tmp_path) in repr(cache)
 
 
@@ -377,7 +373,7 @@ WRITER = """
     import numpy as np
     from tokfold._cache import ArtifactCache
     warnings.simplefilter("error")
-    cache = ArtifactCache(sys.argv[1], max_bytes=None)
+    cache = ArtifactCache(sys.argv[1])
     def make(n):
         return {"n": n}, {"a": np.full(200_000 + n, n, np.int32)}
     print("ready", flush=True)
@@ -431,62 +427,3 @@ def test_a_crash_leaves_no_entry_and_is_swept_after_hours(tmp_path):
     assert aside not in names(tmp_path)
     assert ".tokfold-notes.part" in names(tmp_path)
     assert len(names(tmp_path)) == 3
-
-
-# Eviction
-
-
-def used(cache: ArtifactCache, key: str, seconds_ago: float) -> None:
-    then = time.time() - seconds_ago
-    os.utime(cache.path_of(key, KIND), (then, then))
-
-
-def test_the_entries_not_used_for_longest_go_first(tmp_path):
-    size = _artifact.encode(KIND, *Maker()()).total_bytes
-    cache = ArtifactCache(tmp_path, max_bytes=3 * size)
-    keys = [f"{i:032x}" for i in range(5)]
-    (tmp_path / "notes.tokfold").write_bytes(bytes(10 * size))
-    os.utime(tmp_path / "notes.tokfold", (0, 0))
-    for i, key in enumerate(keys[:3]):
-        cache.get_or_make(key, KIND, Maker())
-        used(cache, key, 100 - i)
-    cache.get_or_make(keys[0], KIND, Maker())  # a hit: used just now
-    cache.get_or_make(keys[3], KIND, Maker())
-    kept = [os.path.exists(cache.path_of(key, KIND)) for key in keys]
-    assert kept == [True, False, True, True, False]
-    cache.get_or_make(keys[4], KIND, Maker())
-    kept = [os.path.exists(cache.path_of(key, KIND)) for key in keys]
-    assert kept == [True, False, False, True, True]
-    assert (tmp_path / "notes.tokfold").exists()
-
-
-def test_entries_of_other_versions_count(tmp_path):
-    old = tmp_path / f"{KIND}-{KEY}.v0.tokfold"
-    old.write_bytes(bytes(5000))
-    os.utime(old, (0, 0))
-    ArtifactCache(tmp_path).get_or_make(KEY, KIND, Maker())
-    assert old.exists()
-    ArtifactCache(tmp_path, max_bytes=5000).get_or_make("cd" * 16, KIND, Maker())
-    assert not old.exists()
-    assert len(names(tmp_path)) == 2
-
-
-def test_an_entry_over_the_bound_evicts_nothing(tmp_path):
-    cache = ArtifactCache(tmp_path, max_bytes=2000)
-    cache.get_or_make(KEY, KIND, Maker())
-    with pytest.warns(CacheWarning, match="max_bytes is 2000"):
-        large = cache.get_or_make("cd" * 16, KIND, Maker(size=1000))
-    assert large.arrays["a"].size == 1000
-    assert names(tmp_path) == [f"{KIND}-{KEY}.v1.tokfold"]
-
-
-@pytest.mark.skipif(os.name != "posix", reason="a mapped file cannot be removed here")
-def test_an_evicted_entry_stays_readable_where_it_is_mapped(tmp_path):
-    size = _artifact.encode(KIND, *Maker()()).total_bytes
-    cache = ArtifactCache(tmp_path, max_bytes=size)
-    cache.get_or_make(KEY, KIND, Maker())
-    mapped = cache.get_or_make(KEY, KIND, Maker())
-    used(cache, KEY, 100)
-    cache.get_or_make("cd" * 16, KIND, Maker())
-    assert not os.path.exists(cache.path_of(KEY, KIND))
-    assert mapped.arrays["a"].tolist() == [7] * 4
