@@ -8,9 +8,9 @@ import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from tokfold import _json
 from tokfold._tags.fields import fail, kind
 from tokfold._tags.literals import literal
+from tokfold._tags.old_form import in_new_form
 from tokfold._tags.reading import document_of
 from tokfold._text_checks import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
@@ -85,37 +85,12 @@ def any_tag(text: str) -> dict[str, Any]:
             tag["format"] = _with_schemas(tag["format"])
         return tag
     try:
-        tags = [
-            {
-                "type": "tag",
-                "begin": structure["begin"],
-                "content": {"type": "json_schema", "json_schema": _schema(structure.get("schema"))},
-                "end": structure["end"],
-            }
-            for structure in tag["structures"]
-        ]
-        triggers = tag["triggers"]
-    except (KeyError, TypeError) as error:
+        return in_new_form(tag)
+    except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(
             "a structural tag of the old form has triggers, and structures of begin, schema and "
             f"end: {error!r}"
         ) from error
-    return {
-        "type": "structural_tag",
-        "format": {
-            "type": "triggered_tags",
-            "triggers": triggers,
-            "tags": tags,
-            "at_least_one": bool(tag.get("at_least_one", False)),
-        },
-    }
-
-
-def _schema(schema: object) -> object:
-    """A schema of the old form: text or a value, or nothing for any JSON."""
-    if schema is None:
-        return {}
-    return _json.loads(schema) if isinstance(schema, str) else schema
 
 
 def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON

@@ -7,7 +7,7 @@ from typing import Any
 
 from tokfold import _json
 
-__all__ = ["old_form"]
+__all__ = ["in_new_form", "old_form"]
 
 _LONGEST = 2_000
 """Characters of a tag that an error shows whole."""
@@ -31,24 +31,31 @@ def old_form(document: Mapping[str, Any]) -> str:
         'this is the old form of structural tags; write it so'
     """
     what = "this is the old form of structural tags; write it so: "
-    tags = []
-    structures = document.get("structures")
-    for one in structures if isinstance(structures, list | tuple) else ():
-        if not isinstance(one, Mapping) or not {"begin", "end"} <= one.keys():
-            return what + _PATTERN
-        schema = one.get("schema", True)
-        if isinstance(schema, str):  # some clients write it as text
-            try:
-                schema = _json.loads(schema)
-            except ValueError:
-                return what + _PATTERN
-        content = {"type": "json_schema", "json_schema": schema}
-        tags.append({"type": "tag", "begin": one["begin"], "content": content, "end": one["end"]})
-    if not tags or not document.get("triggers"):
-        return what + _PATTERN
-    format = {"type": "triggered_tags", "triggers": document["triggers"], "tags": tags}
     try:
-        text = _json.dumps({"type": "structural_tag", "format": format})
-    except (TypeError, ValueError, RecursionError):
+        tag = in_new_form(document)
+        text = _json.dumps(tag)
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
+        return what + _PATTERN
+    if not (tag["format"]["tags"] and tag["format"]["triggers"]):
         return what + _PATTERN
     return what + (text if len(text) <= _LONGEST else _PATTERN)
+
+
+def in_new_form(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The same tag as it is written now. A schema that is missing allows any JSON.
+
+    Raises:
+        KeyError, TypeError, AttributeError: it is none of the old form.
+        ValueError: a schema that is text is no JSON.
+    """
+    tags = []
+    for one in document["structures"]:
+        schema = one.get("schema")
+        if isinstance(schema, str):  # some clients write it as text
+            schema = _json.loads(schema)
+        content = {"type": "json_schema", "json_schema": True if schema is None else schema}
+        tags.append({"type": "tag", "begin": one["begin"], "content": content, "end": one["end"]})
+    format = {"type": "triggered_tags", "triggers": document["triggers"], "tags": tags}
+    if document.get("at_least_one"):
+        format["at_least_one"] = True
+    return {"type": "structural_tag", "format": format}

@@ -16,38 +16,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from tokfold import _json
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold._sources.schema_errors import part_meant
-from tokfold._tags import fields
+from tokfold._tags import fields, formats
 from tokfold._tags.fields import LARGEST, Object, fail, kind, short
-from tokfold._tags.formats import (
-    AnyText,
-    AnyTokens,
-    ConstString,
-    Dispatch,
-    EbnfGrammar,
-    ExcludeToken,
-    Format,
-    JsonSchema,
-    Optional,
-    Or,
-    Plus,
-    Regex,
-    Repeat,
-    Sequence,
-    Star,
-    Tag,
-    TagsWithSeparator,
-    Token,
-    TokenDispatch,
-    TokenTriggeredTags,
-    TriggeredTags,
-    Triggers,
-)
+from tokfold._tags.formats import Format
 from tokfold._tags.old_form import old_form
 from tokfold._token_names import NamedTokens
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
@@ -180,20 +157,20 @@ class _Reader:
 
     # ------------------------------------------------------------------- text
 
-    def const_string(self, value: Object, path: str, depth: int) -> ConstString:
-        return ConstString(path, fields.text(value, "value", path, "const_string"))
+    def const_string(self, value: Object, path: str, depth: int) -> Format:
+        return formats.ConstString(path, fields.text(value, "value", path, "const_string"))
 
-    def json_schema(self, value: Object, path: str, depth: int) -> JsonSchema:
+    def json_schema(self, value: Object, path: str, depth: int) -> Format:
         style = value.get("style", "json")
         if style not in STYLES or not isinstance(style, str):
             known = ", ".join(STYLES)
             fail(path, "json_schema", f"'style' is one of {known}, and not {short(style)}")
         return self._schema(value, path, "json_schema", style)
 
-    def qwen_xml_parameter(self, value: Object, path: str, depth: int) -> JsonSchema:
+    def qwen_xml_parameter(self, value: Object, path: str, depth: int) -> Format:
         return self._schema(value, path, "qwen_xml_parameter", "qwen_xml")
 
-    def _schema(self, value: Object, path: str, name: str, style: str) -> JsonSchema:
+    def _schema(self, value: Object, path: str, name: str, style: str) -> Format:
         schema = fields.needed(value, "json_schema", path, name)
         if not isinstance(schema, dict | bool):
             fail(path, name, f"'json_schema' is an object, true or false, not {kind(schema)}")
@@ -209,7 +186,7 @@ class _Reader:
         count = value.get("max_whitespace_cnt", MAX_WHITESPACE)
         if count is not None:
             count = fields.budget(value, "max_whitespace_cnt", path, name)
-        return JsonSchema(
+        return formats.JsonSchema(
             path,
             text,
             style,
@@ -220,20 +197,20 @@ class _Reader:
             self._behind,
         )
 
-    def grammar(self, value: Object, path: str, depth: int) -> EbnfGrammar:
+    def grammar(self, value: Object, path: str, depth: int) -> Format:
         text = fields.text(value, "grammar", path, "grammar", empty=False)
         if self._vocabulary is not None or self._any_token:
             try:
                 text = NamedTokens(text, self._vocabulary).text
             except UnsupportedGrammarError as error:
                 fail(path, "grammar", str(error))
-        return EbnfGrammar(path, text)
+        return formats.EbnfGrammar(path, text)
 
-    def regex(self, value: Object, path: str, depth: int) -> Regex:
-        return Regex(path, fields.text(value, "pattern", path, "regex", empty=False))
+    def regex(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Regex(path, fields.text(value, "pattern", path, "regex", empty=False))
 
-    def any_text(self, value: Object, path: str, depth: int) -> AnyText:
-        return AnyText(
+    def any_text(self, value: Object, path: str, depth: int) -> Format:
+        return formats.AnyText(
             path,
             fields.texts(value, "excludes", path, "any_text"),
             fields.budget(value, "max_tokens", path, "any_text"),
@@ -242,15 +219,17 @@ class _Reader:
 
     # ----------------------------------------------------------------- tokens
 
-    def token(self, value: Object, path: str, depth: int) -> Token:
+    def token(self, value: Object, path: str, depth: int) -> formats.Token:
         found = fields.needed(value, "token", path, "token")
-        return Token(path, self._id(found, f"{path}.token", "token"))
+        return formats.Token(path, self._id(found, f"{path}.token", "token"))
 
-    def exclude_token(self, value: Object, path: str, depth: int) -> ExcludeToken:
-        return ExcludeToken(path, self._all_ids(value, "exclude_tokens", path, "exclude_token"))
+    def exclude_token(self, value: Object, path: str, depth: int) -> Format:
+        return formats.ExcludeToken(
+            path, self._all_ids(value, "exclude_tokens", path, "exclude_token")
+        )
 
-    def any_tokens(self, value: Object, path: str, depth: int) -> AnyTokens:
-        return AnyTokens(
+    def any_tokens(self, value: Object, path: str, depth: int) -> Format:
+        return formats.AnyTokens(
             path,
             self._all_ids(value, "exclude_tokens", path, "any_tokens"),
             fields.budget(value, "max_tokens", path, "any_tokens"),
@@ -301,11 +280,11 @@ class _Reader:
 
     # ------------------------------------------------------------ composition
 
-    def sequence(self, value: Object, path: str, depth: int) -> Sequence:
-        return Sequence(path, self._elements(value, path, depth, "sequence"))
+    def sequence(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Sequence(path, self._elements(value, path, depth, "sequence"))
 
-    def or_(self, value: Object, path: str, depth: int) -> Or:
-        return Or(path, self._elements(value, path, depth, "or"))
+    def or_(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Or(path, self._elements(value, path, depth, "or"))
 
     def _elements(self, value: Object, path: str, depth: int, name: str) -> tuple[Format, ...]:
         elements = fields.needed(value, "elements", path, name)
@@ -315,7 +294,7 @@ class _Reader:
             one = self.format(element, f"{path}.elements[{i}]", depth + 1)
             found.append(one)
             if name == "sequence":
-                text = one.value if isinstance(one, ConstString) else "…"
+                text = one.value if isinstance(one, formats.ConstString) else "…"
                 self._behind = (self._behind + text)[-SHOWN:]
         self._behind = around
         return tuple(found)
@@ -324,16 +303,16 @@ class _Reader:
         content = fields.needed(value, "content", path, name)
         return self.format(content, f"{path}.content", depth + 1)
 
-    def optional(self, value: Object, path: str, depth: int) -> Optional:
-        return Optional(path, self._content(value, path, depth, "optional"))
+    def optional(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Optional(path, self._content(value, path, depth, "optional"))
 
-    def plus(self, value: Object, path: str, depth: int) -> Plus:
-        return Plus(path, self._content(value, path, depth, "plus"))
+    def plus(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Plus(path, self._content(value, path, depth, "plus"))
 
-    def star(self, value: Object, path: str, depth: int) -> Star:
-        return Star(path, self._content(value, path, depth, "star"))
+    def star(self, value: Object, path: str, depth: int) -> Format:
+        return formats.Star(path, self._content(value, path, depth, "star"))
 
-    def repeat(self, value: Object, path: str, depth: int) -> Repeat:
+    def repeat(self, value: Object, path: str, depth: int) -> Format:
         least = fields.integer(fields.needed(value, "min", path, "repeat"), "min", path, "repeat")
         most = fields.integer(fields.needed(value, "max", path, "repeat"), "max", path, "repeat")
         if not 0 <= least <= LARGEST:
@@ -344,9 +323,9 @@ class _Reader:
             fail(path, "repeat", f"'max' is {most}, which is less than 'min', {least}")
         content = self._content(value, path, depth, "repeat")
         # XGrammar takes a larger bound for none, with a warning.
-        return Repeat(path, least, most if 0 <= most <= LARGEST else None, content)
+        return formats.Repeat(path, least, most if 0 <= most <= LARGEST else None, content)
 
-    def tag(self, value: Object, path: str, depth: int) -> Tag:
+    def tag(self, value: Object, path: str, depth: int) -> formats.Tag:
         begin = fields.needed(value, "begin", path, "tag")
         if isinstance(begin, dict):
             begin = self._token_of_tag(begin, f"{path}.begin")
@@ -359,7 +338,7 @@ class _Reader:
         self._behind = around
         end = fields.needed(value, "end", path, "tag")
         if isinstance(end, dict):
-            return Tag(path, begin, content, self._token_of_tag(end, f"{path}.end"))
+            return formats.Tag(path, begin, content, self._token_of_tag(end, f"{path}.end"))
         ends = [end] if isinstance(end, str) else end
         if not isinstance(ends, list | tuple):
             fail(path, "tag", f"'end' is a string, a list of them or a token, not {kind(end)}")
@@ -367,14 +346,14 @@ class _Reader:
             if not isinstance(item, str):
                 fail(path, "tag", f"the list 'end' holds strings, not {kind(item)}")
             fields.checked_characters(item, "end", path, "tag")
-        return Tag(path, begin, content, tuple(dict.fromkeys(ends)))
+        return formats.Tag(path, begin, content, tuple(dict.fromkeys(ends)))
 
-    def _token_of_tag(self, value: Object, path: str) -> Token:
+    def _token_of_tag(self, value: Object, path: str) -> formats.Token:
         if value.get("type", "token") != "token":
             fail(path, "tag", "the one format that can begin or end a tag is 'token'")
         return self.token(value, path, 0)
 
-    def _tags(self, value: Object, path: str, depth: int, name: str) -> tuple[Tag, ...]:
+    def _tags(self, value: Object, path: str, depth: int, name: str) -> tuple[formats.Tag, ...]:
         given = fields.needed(value, "tags", path, name)
         tags = []
         for i, item in enumerate(fields.items(given, "tags", path, name, empty=False)):
@@ -387,29 +366,29 @@ class _Reader:
 
     # ---------------------------------------------- free text that dispatches
 
-    def triggered_tags(self, value: Object, path: str, depth: int) -> TriggeredTags:
+    def triggered_tags(self, value: Object, path: str, depth: int) -> Format:
         name = "triggered_tags"
         fields.needed(value, "triggers", path, name)
         triggers = fields.texts(value, "triggers", path, name, unique=False)
         if not triggers:
             fail(path, name, "'triggers' is empty; say which texts begin a tag")
-        return TriggeredTags(
+        return formats.TriggeredTags(
             path,
-            Triggers(triggers),
+            formats.Triggers(triggers),
             self._tags(value, path, depth, name),
             fields.flag(value, "at_least_one", path, name, False),
             fields.flag(value, "stop_after_first", path, name, False),
             fields.texts(value, "excludes", path, name),
         )
 
-    def token_triggered_tags(self, value: Object, path: str, depth: int) -> TokenTriggeredTags:
+    def token_triggered_tags(self, value: Object, path: str, depth: int) -> Format:
         name = "token_triggered_tags"
         given = fields.needed(value, "trigger_tokens", path, name)
         triggers = tuple(
             self._id(item, f"{path}.trigger_tokens[{i}]", name)
             for i, item in enumerate(fields.items(given, "trigger_tokens", path, name, empty=False))
         )
-        return TokenTriggeredTags(
+        return formats.TokenTriggeredTags(
             path,
             triggers,
             self._tags(value, path, depth, name),
@@ -418,9 +397,9 @@ class _Reader:
             self._all_ids(value, "exclude_tokens", path, name),
         )
 
-    def tags_with_separator(self, value: Object, path: str, depth: int) -> TagsWithSeparator:
+    def tags_with_separator(self, value: Object, path: str, depth: int) -> Format:
         name = "tags_with_separator"
-        return TagsWithSeparator(
+        return formats.TagsWithSeparator(
             path,
             self._tags(value, path, depth, name),
             fields.text(value, "separator", path, name),
@@ -438,7 +417,7 @@ class _Reader:
                 fail(where, name, "each of 'rules' is a list of two: a pattern and its format")
             yield item[0], f"{where}[0]", self.format(item[1], f"{where}[1]", depth + 1)
 
-    def dispatch(self, value: Object, path: str, depth: int) -> Dispatch:
+    def dispatch(self, value: Object, path: str, depth: int) -> Format:
         rules = []
         for pattern, where, content in self._rules(value, path, depth, "dispatch"):
             if not isinstance(pattern, str):
@@ -447,20 +426,20 @@ class _Reader:
                 fail(where, "dispatch", "the pattern is empty, and stands everywhere in a text")
             fields.checked_characters(pattern, "pattern", where, "dispatch")
             rules.append((pattern, content))
-        return Dispatch(
+        return formats.Dispatch(
             path,
             tuple(rules),
             fields.flag(value, "loop", path, "dispatch", True),
             fields.texts(value, "excludes", path, "dispatch"),
         )
 
-    def token_dispatch(self, value: Object, path: str, depth: int) -> TokenDispatch:
+    def token_dispatch(self, value: Object, path: str, depth: int) -> Format:
         name = "token_dispatch"
         rules = tuple(
             (self._id(pattern, where, name), content)
             for pattern, where, content in self._rules(value, path, depth, name)
         )
-        return TokenDispatch(
+        return formats.TokenDispatch(
             path,
             rules,
             fields.flag(value, "loop", path, name, True),
@@ -470,27 +449,5 @@ class _Reader:
 
 _READERS: dict[str, Callable[[_Reader, Object, str, int], Format]] = {
     name: getattr(_Reader, "or_" if name == "or" else name)
-    for name in (
-        "any_text",
-        "any_tokens",
-        "const_string",
-        "dispatch",
-        "exclude_token",
-        "grammar",
-        "json_schema",
-        "optional",
-        "or",
-        "plus",
-        "qwen_xml_parameter",
-        "regex",
-        "repeat",
-        "sequence",
-        "star",
-        "tag",
-        "tags_with_separator",
-        "token",
-        "token_dispatch",
-        "token_triggered_tags",
-        "triggered_tags",
-    )
+    for name in (*(one.type for one in get_args(Format)), "qwen_xml_parameter")
 }
