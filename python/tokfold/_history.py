@@ -25,6 +25,7 @@ from tokfold.errors import (
     VocabularyError,
 )
 from tokfold.matcher import NO_BUDGET, NO_END, Matcher
+from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
@@ -170,15 +171,17 @@ def _begin(compiled: AnyCompiled, max_tokens: int | None, prefer_end: int) -> Ro
     return _XGrammarMatcher(txgr.GrammarMatcher(cast("txgr.CompiledGrammar", compiled)))
 
 
+def _vocabulary(compiled: AnyCompiled) -> Vocabulary | None:
+    """The vocabulary; None of what XGrammar compiled, and of what is no grammar."""
+    is_ours = isinstance(compiled, CompiledGrammar) or is_matcher(compiled) or _store(compiled)
+    return cast("CompiledGrammar", compiled).vocabulary if is_ours else None
+
+
 def vocab_size(compiled: AnyCompiled) -> int:
     """The number of tokens; refuses what is no compiled grammar."""
-    if isinstance(compiled, CompiledGrammar):
-        return len(compiled.vocabulary)
-    store = _store(compiled)
-    if store is not None:
-        return len(store.vocabulary)
-    if is_matcher(compiled):
-        return len(compiled.vocabulary)
+    vocabulary = _vocabulary(compiled)
+    if vocabulary is not None:
+        return len(vocabulary)
     if not hasattr(compiled, "fallback_reason"):  # what XGrammar's own lacks
         raise ArgumentTypeError(
             "a grammar must be a tokfold.CompiledGrammar or a tokfold.xgrammar.CompiledGrammar, or "
@@ -190,13 +193,11 @@ def vocab_size(compiled: AnyCompiled) -> int:
 
 def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
     """The tokens that end a text."""
-    store = _store(compiled)
-    if store is not None:
-        return store.vocabulary.stop_token_ids
-    if isinstance(compiled, CompiledGrammar):
-        return compiled.vocabulary.stop_token_ids
     if is_matcher(compiled):
         return compiled.stop_token_ids
+    vocabulary = _vocabulary(compiled)
+    if vocabulary is not None:
+        return vocabulary.stop_token_ids
     return tuple(cast("txgr.CompiledGrammar", compiled).tokenizer_info.stop_token_ids)
 
 

@@ -86,7 +86,7 @@ def together(monkeypatch) -> list[int]:
                 results.append(error)
         return results
 
-    monkeypatch.setattr(_core, "fill_batch_each", fill_batch_each, raising=False)
+    monkeypatch.setattr(_core, "fill_batch_each", fill_batch_each)
     return batches
 
 
@@ -114,11 +114,6 @@ class TestRows:
         self.check()
         assert together == [3]
         assert len(calls) == 2, "one before, and the row that is expected; none again"
-
-    def test_without(self, monkeypatch, calls):
-        monkeypatch.delattr(_core, "fill_batch_each", raising=False)
-        self.check()
-        assert len(calls) == len(set(calls)) == 5
 
     def test_rows_of_another_width(self, together):
         self.check(WORDS + 2)

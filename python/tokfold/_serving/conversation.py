@@ -311,14 +311,13 @@ def fill_rows(
         and not each.is_terminated
         and bitmask.shape[1] == -(-len(each.matcher.compiled.vocabulary) // 32)
     ]
-    # A core without it has no call that says whose mask failed.
-    fill_each = getattr(_core, "fill_batch_each", None)
-    if fill_each is None or len(together) < 2:
+    if len(together) < 2:
         together = []
     else:
         cores = [each.matcher._core for each, _ in together]
         threads = min(os.cpu_count() or 1, -(-len(together) // MATCHERS_PER_THREAD))
-        results = fill_each(cores, bitmask, [row for _, row in together], threads, False)
+        numbers = [row for _, row in together]
+        results = _core.fill_batch_each(cores, bitmask, numbers, threads, False)
         for (each, row), result in zip(together, results, strict=True):
             if isinstance(result, BaseException):
                 each.fill_failed(bitmask, row, result)

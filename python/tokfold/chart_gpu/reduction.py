@@ -79,7 +79,7 @@ class Draft:
 
     def fold_empty(self) -> None:
         """No symbol has the empty string from here on; who wants it left out leaves it out."""
-        empty = self._empty_symbols()
+        empty = self._closed(self.empty)
         self.accepts_empty = empty[self.start]
         for symbol, pairs in enumerate(self.pairs):
             for left, right in pairs:
@@ -88,41 +88,29 @@ class Draft:
                 if empty[left]:
                     self.units[symbol].add(right)
 
-    def _empty_symbols(self) -> list[bool]:
+    def _closed(self, known: list[bool]) -> list[bool]:
+        """The symbols that are known, and those that some right-hand side makes of such alone."""
         users: list[list[int]] = [[] for _ in self.pairs]
         for symbol in range(len(self.pairs)):
             for part in self.units[symbol].union(*self.pairs[symbol]):
                 users[part].append(symbol)
-        empty = list(self.empty)
-        work = [symbol for symbol, is_empty in enumerate(empty) if is_empty]
+        found = list(known)
+        work = [symbol for symbol, is_known in enumerate(known) if is_known]
         while work:
             for user in users[work.pop()]:
-                if not empty[user] and (
-                    any(empty[part] for part in self.units[user])
-                    or any(empty[left] and empty[right] for left, right in self.pairs[user])
+                if not found[user] and (
+                    any(found[part] for part in self.units[user])
+                    or any(found[left] and found[right] for left, right in self.pairs[user])
                 ):
-                    empty[user] = True
+                    found[user] = True
                     work.append(user)
-        return empty
+        return found
 
     # ------------------------------------------------------------------- symbols go
 
     def drop_barren(self) -> None:
         """Symbols without a string go, and the rules that need one."""
-        users: list[list[int]] = [[] for _ in self.pairs]
-        for symbol in range(len(self.pairs)):
-            for part in self.units[symbol].union(*self.pairs[symbol]):
-                users[part].append(symbol)
-        good = [letters != 0 for letters in self.letters]
-        work = [symbol for symbol, is_good in enumerate(good) if is_good]
-        while work:
-            for user in users[work.pop()]:
-                if not good[user] and (
-                    any(good[part] for part in self.units[user])
-                    or any(good[left] and good[right] for left, right in self.pairs[user])
-                ):
-                    good[user] = True
-                    work.append(user)
+        good = self._closed([letters != 0 for letters in self.letters])
         for symbol, pairs in enumerate(self.pairs):
             self.pairs[symbol] = {pair for pair in pairs if good[pair[0]] and good[pair[1]]}
             self.units[symbol] = {part for part in self.units[symbol] if good[part]}
