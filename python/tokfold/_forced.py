@@ -69,3 +69,11 @@ def _behind(vocabulary: Vocabulary, ids: list[int], begin: bytes, data: bytes) -
             return ids[place:]
         end += len(vocabulary[token_id])
     return None
+
+
+def whole_characters(data: bytes) -> str:
+    """The longest beginning of some bytes that is text."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:  # it ends, or begins, within a character
+        return data[: error.start].decode()

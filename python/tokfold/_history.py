@@ -36,6 +36,7 @@ __all__ = [
     "AnyCompiled",
     "OnError",
     "Sequence",
+    "SequenceProcessor",
     "begin",
     "check_width",
     "checked_on_error",
@@ -451,3 +452,31 @@ class Sequence:
             raise error
         self.failure, self._failed = error, generated
         report(error, self._on_error, 0)
+
+
+class SequenceProcessor:
+    """What processors of one sequence share: the options, and what became of the text."""
+
+    def __init__(
+        self,
+        compiled_grammar: AnyCompiled,
+        *,
+        on_error: OnError = "end",
+        max_tokens: int | None = None,
+        prefer_end: int = 0,
+        prefix: str = "",
+    ) -> None:
+        vocab_size(compiled_grammar)  # refuses what is no compiled grammar
+        self._stops = stop_token_ids(compiled_grammar)
+        checked_on_error(on_error, self._stops)
+        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix, prefer_end)
+
+    @property
+    def failures(self) -> dict[int, TokfoldError]:
+        """Why the grammar of this text, row 0, could not go on; empty where it could."""
+        failure = self._sequence.failure
+        return {} if failure is None else {0: failure}
+
+    def reset(self) -> None:
+        """Take the next call for the first of a generation."""
+        self._sequence.reset()

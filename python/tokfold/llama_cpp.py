@@ -28,15 +28,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._extras import require
-from tokfold._history import (
-    AnyCompiled,
-    OnError,
-    Sequence,
-    checked_on_error,
-    stop_token_ids,
-    vocab_size,
-)
-from tokfold.errors import MatcherStateError, TokfoldError, VocabularyError
+from tokfold._history import SequenceProcessor
+from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -45,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["GrammarLogitsProcessor", "vocabulary"]
 
 
-class GrammarLogitsProcessor:
+class GrammarLogitsProcessor(SequenceProcessor):
     """Masks what a grammar does not allow next, for one sequence.
 
     A processor may be used for one generation after another: tokens that do not go on from those
@@ -86,30 +79,11 @@ class GrammarLogitsProcessor:
         ValueError: ``on_error`` is none of the three, or ``"end"`` and there is no stop token.
     """
 
-    def __init__(
-        self,
-        compiled_grammar: AnyCompiled,
-        *,
-        on_error: OnError = "end",
-        max_tokens: int | None = None,
-        prefer_end: int = 0,
-        prefix: str = "",
-    ) -> None:
-        vocab_size(compiled_grammar)  # refuses what is no compiled grammar
-        checked_on_error(on_error, stop_token_ids(compiled_grammar))
-        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix, prefer_end)
-        self._stops = stop_token_ids(compiled_grammar)
-        self._error: BaseException | None = None
-
-    @property
-    def failures(self) -> dict[int, TokfoldError]:
-        """Why the grammar of this text, row 0, could not go on; empty where it could."""
-        failure = self._sequence.failure
-        return {} if failure is None else {0: failure}
+    _error: BaseException | None = None
 
     def reset(self) -> None:
         """Take the next call for the first of a generation, and forget an error."""
-        self._sequence.reset()
+        super().reset()
         self._error = None
 
     def __call__(

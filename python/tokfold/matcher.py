@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._checks import bitmask_error, checked_token, shared, wrong_type
-from tokfold._forced import encoded
+from tokfold._forced import encoded, whole_characters
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import (
@@ -643,11 +643,8 @@ class Matcher(metaclass=Named):
         if encode is None:
             ids = vocabulary.encode_greedy(data)
         else:
-            try:
-                text = data.decode()
-            except UnicodeDecodeError as error:  # it ends, or begins, within a character
-                text = data[: error.start].decode()
-                data = data[: error.start]
+            text = whole_characters(data)
+            data = text.encode()
             ids = encoded(vocabulary, encode, text)
         settled, end, count = len(data) - vocabulary._unsettled(data), 0, 0
         for token_id in ids:

@@ -17,15 +17,7 @@ it. The model ends where the tokenizer of ``mlx-lm`` says, so compile with its s
 from __future__ import annotations
 
 from tokfold._extras import require
-from tokfold._history import (
-    AnyCompiled,
-    OnError,
-    Sequence,
-    checked_on_error,
-    stop_token_ids,
-    vocab_size,
-)
-from tokfold.errors import TokfoldError
+from tokfold._history import SequenceProcessor
 
 require("mlx.core", "mlx", "tokfold.mlx")
 
@@ -34,7 +26,7 @@ import mlx.core as mx  # noqa: E402 - after the check that names the extra
 __all__ = ["GrammarLogitsProcessor"]
 
 
-class GrammarLogitsProcessor:
+class GrammarLogitsProcessor(SequenceProcessor):
     """Masks what a grammar does not allow next, for one sequence.
 
     Drafts that are taken back (``draft_model``) are followed. In a batch each sequence needs a
@@ -71,29 +63,6 @@ class GrammarLogitsProcessor:
         TypeError: something else than a compiled grammar.
         ValueError: ``on_error`` is none of the three, or ``"end"`` and there is no stop token.
     """
-
-    def __init__(
-        self,
-        compiled_grammar: AnyCompiled,
-        *,
-        on_error: OnError = "end",
-        max_tokens: int | None = None,
-        prefer_end: int = 0,
-        prefix: str = "",
-    ) -> None:
-        vocab_size(compiled_grammar)  # refuses what is no compiled grammar
-        checked_on_error(on_error, stop_token_ids(compiled_grammar))
-        self._sequence = Sequence(compiled_grammar, on_error, max_tokens, prefix, prefer_end)
-
-    @property
-    def failures(self) -> dict[int, TokfoldError]:
-        """Why the grammar of this text, row 0, could not go on; empty where it could."""
-        failure = self._sequence.failure
-        return {} if failure is None else {0: failure}
-
-    def reset(self) -> None:
-        """Take the next call for the first of a generation."""
-        self._sequence.reset()
 
     def __call__(self, tokens: mx.array, logits: mx.array) -> mx.array:
         """Mask the logits of the next token.

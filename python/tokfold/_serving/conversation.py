@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold._forced import whole_characters
 from tokfold.batch import MATCHERS_PER_THREAD
 from tokfold.bitmask import allow_only
 from tokfold.engine import CompiledGrammar
@@ -258,14 +259,10 @@ class Conversation:
         if self.failure is not None or self.matcher.is_terminated:
             return ""
         try:
-            forced = self.matcher.forced_bytes()
+            return whole_characters(self.matcher.forced_bytes())
         except TokfoldError as error:
             logger.warning("no jump: %s", error)
             return ""
-        try:
-            return forced.decode()
-        except UnicodeDecodeError as error:
-            return forced[: error.start].decode()
 
     def replace(self, old: Sequence[int], new: Sequence[int]) -> bool:
         """Read other tokens in place of the last ones.

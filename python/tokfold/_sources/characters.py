@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokfold._text_checks import place
 from tokfold.errors import GrammarSyntaxError
 
 __all__ = ["check_characters", "lone_surrogate"]
@@ -21,8 +22,7 @@ def check_characters(text: str) -> None:
 
 def lone_surrogate(text: str, error: UnicodeEncodeError) -> GrammarSyntaxError:
     """The error of a text that has no UTF-8."""
-    line = text.count("\n", 0, error.start) + 1
-    column = error.start - (text.rfind("\n", 0, error.start) + 1) + 1
+    line, column = place(text, error.start)
     return GrammarSyntaxError(
         f"line {line}, column {column}: a lone surrogate is no character; decode the text as UTF-8",
         line,

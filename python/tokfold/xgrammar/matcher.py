@@ -19,6 +19,7 @@ import torch
 import tvm_ffi
 import xgrammar as xgr
 
+from tokfold._forced import whole_characters
 from tokfold.errors import FallbackWarning, MatcherStateError
 from tokfold.xgrammar.bitmask import Words, mask_array, mask_row
 from tokfold.xgrammar.compiled import CompiledGrammar
@@ -412,11 +413,11 @@ class GrammarMatcher:
         """
         may_stop = self._inner.is_terminated() or self._inner.is_completed()
         if not may_stop and not self._compiled.forced_text_ends:
-            return _whole_characters(self._forced_bytes())
+            return whole_characters(self._forced_bytes())
         try:
             return str(self._inner.find_jump_forward_string())
         except UnicodeDecodeError as error:
-            return _whole_characters(bytes(error.object))
+            return whole_characters(bytes(error.object))
 
     def _forced_bytes(self) -> bytes:
         """What XGrammar's jump-forward would follow, by trying each byte, up to a bound."""
@@ -511,14 +512,6 @@ def _checked_stops(override: int | list[int] | None, size: int) -> list[int] | N
                 f"The override stop token id {token} is out of the vocabulary range [0, {size})"
             )
     return stops
-
-
-def _whole_characters(text: bytes) -> str:
-    """The longest beginning that is text."""
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        return text[: error.start].decode()
 
 
 def _contiguous(tensor: torch.Tensor) -> torch.Tensor:

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import xgrammar as xgr
 
+from tokfold._text_checks import place
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.automata import automata_of
 from tokfold.xgrammar.forms import (
@@ -74,7 +75,7 @@ def refuse_crash(form: GrammarForm, text: str | None = None) -> None:
             circle = list(path)[list(path).index(rule) :]
             text = _text(form, text)
             names = sorted(form.rules[member].name for member in circle)
-            written = [(place, name) for name in names if (place := _place(text, name))]
+            written = [(at, name) for name in names if (at := _place(text, name))]
             (line, column, _), first = min(written, default=((1, 1, 0), names[0]))
             through = ", ".join(map(repr, names))
             raise UnsupportedGrammarError(
@@ -167,12 +168,12 @@ def _refuse(
 ) -> NoReturn:
     text = _text(form, text)
     name = rule.name
-    while (place := _place(text, name)) is None and re.search(r"_\d+$", name):
+    while (found := _place(text, name)) is None and re.search(r"_\d+$", name):
         name = name[: name.rindex("_")]  # XGrammar has moved a part of that rule to one of its own
-    line, column, start = place or (1, 1, 0)
+    line, column, start = found or (1, 1, 0)
     written = -1 if macro is None else text.find(f"{macro}(", start)
     if written >= 0:
-        line, column = _line_and_column(text, written)
+        line, column = place(text, written)
     raise UnsupportedGrammarError(
         f"line {line}, column {column}: {construct} in rule {name!r} cannot be folded exactly",
         construct,
@@ -190,11 +191,7 @@ def _place(text: str, name: str) -> tuple[int, int, int] | None:
     start = re.search(rf"^[ \t]*({re.escape(name)})\s*(\[|::=)", text, re.MULTILINE)
     if start is None:
         return None
-    return *_line_and_column(text, start.start(1)), start.start(1)
-
-
-def _line_and_column(text: str, offset: int) -> tuple[int, int]:
-    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+    return *place(text, start.start(1)), start.start(1)
 
 
 # -------------------------------------------------------------------- lookahead
