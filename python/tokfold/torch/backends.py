@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import warnings
 from functools import cache
+from types import ModuleType
 from typing import Literal, TypeAlias
 
 import torch
@@ -12,7 +14,7 @@ import torch
 from tokfold._extras import require
 from tokfold.errors import FallbackWarning
 
-__all__ = ["Backend", "chosen_backend"]
+__all__ = ["Backend", "chosen_backend", "kernels_of"]
 
 Backend: TypeAlias = Literal["auto", "cpu", "triton", "torch"]
 
@@ -35,6 +37,12 @@ def chosen_backend(backend: Backend, device: torch.device) -> Backend:
                 "Triton's interpreter only: TRITON_INTERPRET=1)"
             )
     return backend
+
+
+def kernels_of(backend: Backend) -> ModuleType:
+    """The module with the functions of a backend, other than our own on the CPU."""
+    name = "kernels" if backend == "triton" else "plain"
+    return importlib.import_module(f"tokfold.torch.{name}")
 
 
 @cache

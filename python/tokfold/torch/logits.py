@@ -8,8 +8,7 @@ import torch
 
 from tokfold import _core
 from tokfold._checks import wrong_type
-from tokfold.torch import plain
-from tokfold.torch.backends import Backend, chosen_backend
+from tokfold.torch.backends import Backend, chosen_backend, kernels_of
 from tokfold.torch.checks import (
     Masks,
     Rows,
@@ -88,12 +87,7 @@ def apply_class_bitmask_(
         return logits
     wide, masks = _two_dimensional(logits, class_bitmask)
     on_device = rows_on_device(rows, masks.shape[0], wide.shape[0], fold.device)
-    if chosen == "triton":
-        from tokfold.torch import kernels
-
-        kernels.apply_classes(wide, masks, fold, on_device, are_distinct(rows))
-    else:
-        plain.apply_classes(wide, masks, fold, on_device)
+    kernels_of(chosen).apply_classes(wide, masks, fold, on_device, are_distinct(rows))
     return logits
 
 
@@ -141,12 +135,7 @@ def apply_token_bitmask_(
         return logits
     wide, masks = _two_dimensional(logits, bitmask)
     on_device = rows_on_device(rows, masks.shape[0], wide.shape[0], logits.device)
-    if chosen == "triton":
-        from tokfold.torch import kernels
-
-        kernels.apply_tokens(wide, masks, vocab_size, on_device, are_distinct(rows))
-    else:
-        plain.apply_tokens(wide, masks, vocab_size, on_device)
+    kernels_of(chosen).apply_tokens(wide, masks, vocab_size, on_device, are_distinct(rows))
     return logits
 
 

@@ -6,22 +6,27 @@ import torch
 
 from tokfold.torch.fold import Fold
 
-__all__ = ["apply_classes", "apply_tokens", "unfolded"]
+__all__ = ["apply_classes", "apply_tokens", "unfold"]
 
 
 def apply_classes(
-    logits: torch.Tensor, masks: torch.Tensor, fold: Fold, rows: torch.Tensor | None
+    logits: torch.Tensor,
+    masks: torch.Tensor,
+    fold: Fold,
+    rows: torch.Tensor | None,
+    distinct: bool = False,
 ) -> None:
     """As the kernel of the same name."""
     _mask(logits, _tokens_of(masks, fold), rows)
 
 
-def unfolded(masks: torch.Tensor, fold: Fold) -> torch.Tensor:
-    """The token masks of class masks: int32, shape ``(n, ceil(num_tokens / 32))``."""
+def unfold(table: torch.Tensor, numbers: torch.Tensor, masks: torch.Tensor, fold: Fold) -> None:
+    """As the kernel of the same name."""
     allowed = _tokens_of(masks, fold)
     padded = torch.nn.functional.pad(allowed, (0, -allowed.shape[1] % 32)).view(len(masks), -1, 32)
     places = torch.arange(32, device=masks.device)
-    return (padded.to(torch.int64) << places).sum(dim=2).to(torch.int32)
+    words = (padded.to(torch.int64) << places).sum(dim=2).to(torch.int32)
+    table.index_copy_(0, numbers.long(), words)
 
 
 def _tokens_of(masks: torch.Tensor, fold: Fold) -> torch.Tensor:
@@ -32,9 +37,15 @@ def _tokens_of(masks: torch.Tensor, fold: Fold) -> torch.Tensor:
 
 
 def apply_tokens(
-    logits: torch.Tensor, masks: torch.Tensor, vocab_size: int, rows: torch.Tensor | None
+    logits: torch.Tensor,
+    masks: torch.Tensor,
+    vocab_size: int,
+    rows: torch.Tensor | None,
+    distinct: bool = False,
+    numbers: torch.Tensor | None = None,
 ) -> None:
     """As the kernel of the same name."""
+    masks = masks if numbers is None else masks[numbers]
     bits = torch.arange(32, dtype=torch.int32, device=masks.device)
     allowed = (masks[:, :, None] >> bits & 1).bool().flatten(1)[:, :vocab_size]
     _mask(logits, allowed, rows)

@@ -11,8 +11,7 @@ import numpy.typing as npt
 import torch
 
 from tokfold._checks import wrong_type
-from tokfold.torch import plain
-from tokfold.torch.backends import Backend, chosen_backend
+from tokfold.torch.backends import Backend, chosen_backend, kernels_of
 from tokfold.torch.checks import (
     are_distinct,
     check_logits,
@@ -142,7 +141,7 @@ class MaskTable:
                 f"{len(masks)} masks, and the table was made for {self._max_rows} in one call: "
                 "pass a larger max_rows"
             )
-        chosen = chosen_backend(backend, fold.device)
+        kernels = kernels_of(chosen_backend(backend, fold.device))
         wide = logits.detach()[None] if logits.ndim == 1 else logits.detach()
         if logits.ndim == 1:
             no_rows(rows)
@@ -151,15 +150,17 @@ class MaskTable:
         try:
             sent = self._send(masks, numbers, new, listed)
             if new:
-                self._unfold(chosen, sent.places, sent.masks)
+                kernels.unfold(self._table, sent.places, sent.masks, fold)
         except BaseException:
             self.clear()  # what was to be there may not be
             raise
         distinct = are_distinct(listed)
         if sent.numbers is None:
-            self._apply_classes(chosen, wide, sent.masks, sent.rows, distinct)
+            kernels.apply_classes(wide, sent.masks, fold, sent.rows, distinct)
         else:
-            self._apply_tokens(chosen, wide, sent.numbers, sent.rows, distinct)
+            kernels.apply_tokens(
+                wide, self._table, fold.num_tokens, sent.rows, distinct, sent.numbers
+            )
         if self._is_cuda:
             self._applied = torch.cuda.current_stream(fold.device).record_event()
         self._counts["rows"] += len(masks)
@@ -270,45 +271,6 @@ class MaskTable:
             event.record(self._copies)
             stream.wait_event(event)
         self._sent[turn] = event
-
-    def _unfold(self, backend: Backend, places: torch.Tensor, masks: torch.Tensor) -> None:
-        if backend == "triton":
-            from tokfold.torch import kernels
-
-            kernels.unfold(self._table, places, masks, self.fold)
-        else:
-            self._table.index_copy_(0, places.long(), plain.unfolded(masks, self.fold))
-
-    def _apply_tokens(
-        self,
-        backend: Backend,
-        logits: torch.Tensor,
-        numbers: torch.Tensor,
-        rows: torch.Tensor | None,
-        distinct: bool,
-    ) -> None:
-        size = self.fold.num_tokens
-        if backend == "triton":
-            from tokfold.torch import kernels
-
-            kernels.apply_tokens(logits, self._table, size, rows, distinct, numbers)
-        else:
-            plain.apply_tokens(logits, self._table[numbers], size, rows)
-
-    def _apply_classes(
-        self,
-        backend: Backend,
-        logits: torch.Tensor,
-        masks: torch.Tensor,
-        rows: torch.Tensor | None,
-        distinct: bool,
-    ) -> None:
-        if backend == "triton":
-            from tokfold.torch import kernels
-
-            kernels.apply_classes(logits, masks, self.fold, rows, distinct)
-        else:
-            plain.apply_classes(logits, masks, self.fold, rows)
 
     def __repr__(self) -> str:
         return f"<MaskTable of {len(self._places)} masks, {self.capacity} at most, {self.fold!r}>"
