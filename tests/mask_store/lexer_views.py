@@ -82,8 +82,9 @@ class LexerView:
         self._core, self._rows = transitions._core, transitions.rows
         self.grammar, self.vocabulary = transitions.grammar, transitions.vocabulary
         self.states, self.start = transitions.states, transitions.start
-        self.letters = [letter_of(quad) for quad in self._rows.letters.reshape(-1, 4).tolist()]
-        flat, ends = self._rows.sequence_letters.tolist(), self._rows.sequence_offsets.tolist()
+        self.letters = [letter_of(quad) for quad in self._rows["letters"].reshape(-1, 4).tolist()]
+        flat = self._rows["sequence_letters"].tolist()
+        ends = self._rows["sequence_offsets"].tolist()
         self.sequences = [tuple(flat[a:b]) for a, b in itertools.pairwise(ends)]
 
     @cached_property
@@ -97,7 +98,7 @@ class LexerView:
     @cached_property
     def shared_rows(self) -> npt.NDArray[np.int64]:
         """Shape ``(n, 3)``: part, sequence, token set: what begins at the first byte of a token."""
-        return self._rows.parts.reshape(-1, 5).astype(np.int64)[:, [0, 3, 4]]
+        return self._rows["parts"].reshape(-1, 5).astype(np.int64)[:, [0, 3, 4]]
 
     @cached_property
     def own_rows(self) -> npt.NDArray[np.int64]:
@@ -105,7 +106,7 @@ class LexerView:
 
         Those of the tokens whose first byte still belongs to what is in progress.
         """
-        return self._rows.own.reshape(-1, 5).astype(np.int64)
+        return self._rows["own"].reshape(-1, 5).astype(np.int64)
 
     @cached_property
     def at_once(self) -> npt.NDArray[np.int64]:
@@ -113,12 +114,12 @@ class LexerView:
 
         Where the terminal in progress may end before the next token: the rows of the part follow.
         """
-        return self._rows.ends.reshape(-1, 4).astype(np.int64)
+        return self._rows["ends"].reshape(-1, 4).astype(np.int64)
 
     @cached_property
     def token_sets(self) -> list[npt.NDArray[np.uint32]]:
         """The tokens of each set, sorted."""
-        return list(np.split(self._rows.tokens, self._rows.token_offsets[1:-1]))
+        return list(np.split(self._rows["tokens"], self._rows["token_offsets"][1:-1]))
 
     def advance(self, state: int, data: bytes) -> list[Way]:
         """Every way of a text, such as the bytes of a token, from a lexer state."""

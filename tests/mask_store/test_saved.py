@@ -183,7 +183,7 @@ def test_threads_share_a_mapped_store_and_a_matcher(tmp_path: Path) -> None:
 def test_what_is_not_in_a_file_is_named(tmp_path: Path) -> None:
     json_store().save(tmp_path / "file")
     loaded = MaskStore.load(tmp_path / "file", json_store().vocabulary)
-    rows, saved = (store.transitions.rows.arrays() for store in (json_store(), loaded))
+    rows, saved = (store.transitions.rows.values() for store in (json_store(), loaded))
     assert all(map(np.array_equal, rows, saved))
     with pytest.raises(MatcherStateError, match="to count them"):
         loaded.transitions.joined()

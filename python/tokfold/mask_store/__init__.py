@@ -9,7 +9,7 @@ Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns
 ``charsets``, ``ordered`` (patterns whose alternatives have an order, as Python's ``re`` tries
 them), ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
 ``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
-``predicates``, ``streamline``, ``store`` (the rows), ``saved`` and ``saved_rows`` (files);
+``predicates``, ``streamline``, ``store`` (the rows), ``saved`` (files);
 ``newlines``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's
 priorities.
 """

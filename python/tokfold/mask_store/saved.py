@@ -21,8 +21,7 @@ from tokfold.mask_store.grammar import (
     Production,
     Terminal,
 )
-from tokfold.mask_store.saved_rows import SavedRows
-from tokfold.mask_store.transitions import Table, Transitions, lexicon
+from tokfold.mask_store.transitions import ROWS, Table, Transitions, lexicon
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["KIND", "checked", "read", "write"]
@@ -54,7 +53,7 @@ def write(transitions: Transitions, path: str | os.PathLike[str]) -> None:
         "table_conditions": np.array(table.conditions, np.uint32).reshape(-1),
         "table_offsets": np.array(table.offsets, np.uint32),
         **{f"lexer_{name}": array for name, array in transitions._core.saved().items()},
-        **{f"rows_{f.name}": getattr(rows, f.name) for f in dataclasses.fields(rows)},
+        **{f"rows_{name}": array for name, array in rows.items()},
     }
     header: dict[str, _artifact.JSON] = {
         "version": _VERSION,
@@ -96,9 +95,7 @@ def read(path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool) ->
         core = _core.LexerStore.restored(
             lexicon(grammar, table), *(arrays[f"lexer_{name}"] for name in _LEXER)
         )
-        rows = SavedRows.from_mapping(
-            {name.removeprefix("rows_"): array for name, array in arrays.items()}
-        )
+        rows = {name: arrays[f"rows_{name}"] for name in ROWS}
     return Transitions(grammar, vocabulary, table, core, rows)
 
 

@@ -11,12 +11,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from typing import Any
 
 from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
-from tokfold.mask_store.transitions import LexerLimits, Transitions, build_transitions
+from tokfold.mask_store.transitions import ROWS, LexerLimits, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MaskStore"]
@@ -74,6 +75,7 @@ class MaskStore:
         self.grammar, self.vocabulary, self.transitions = grammar, vocabulary, transitions
         self.predicates = Predicates(grammar)
         self.words = -(-len(vocabulary) // 32)
+        rows: Any = tuple(transitions.rows[name] for name in ROWS)
         self._core = _core.StoreEngine(
             transitions._core,
             vocabulary._compiled,
@@ -83,7 +85,7 @@ class MaskStore:
             list(grammar.scanner_of_state),
             max_kept,
             max_bytes,
-            transitions.rows.arrays(),
+            rows,
             progress,
         )
 

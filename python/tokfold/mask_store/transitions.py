@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,11 @@ from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows, LexerLimits
-from tokfold.mask_store.saved_rows import SavedRows
 from tokfold.vocabulary import Vocabulary
 
 __all__ = [
     "NO_TERMINAL",
+    "ROWS",
     "JoinedRows",
     "LexerLimits",
     "Table",
@@ -49,6 +49,25 @@ Lexicon: TypeAlias = tuple[
 ]
 """A :class:`Table` in parts, ignored terminals, newline terminal with the columns of a tab,
 scanners, scanners after each terminal, embedded strings."""
+
+
+Rows: TypeAlias = dict[str, npt.NDArray[Any]]
+
+ROWS = (
+    "letters",
+    "sequence_letters",
+    "sequence_offsets",
+    "parts",
+    "own",
+    "ends",
+    "tokens",
+    "token_offsets",
+)
+"""The rows of a store in numbers, flat, as files hold them and the core takes them: of each letter
+terminal, set of scanners, kind of column and column; the letters of all sequences, and where each
+begins and the last one ends; rows of the shared parts (source, terminal, scanners, sequence,
+tokens), and of the configurations; what ends at the first byte (configuration, terminal, scanners,
+part); the tokens of all sets, sorted in each, and where each set begins and the last one ends."""
 
 
 class Table(NamedTuple):
@@ -85,7 +104,7 @@ class Transitions:
         vocabulary: Vocabulary,
         table: Table,
         core: _core.LexerStore,
-        rows: SavedRows | None = None,
+        rows: Rows | None = None,
     ) -> None:
         self.grammar, self.vocabulary, self.table = grammar, vocabulary, table
         self._core = core
@@ -95,9 +114,14 @@ class Transitions:
             self.rows = rows
 
     @lazy
-    def rows(self) -> SavedRows:
-        """The rows of all states in numbers."""
-        return SavedRows.of(self._core)
+    def rows(self) -> Rows:
+        """The rows of all states, by :data:`ROWS`."""
+        core = self._core
+        letters = np.array(core.letters(), np.uint32)
+        parts, own, tokens, token_offsets = core.rows()
+        made: list[npt.NDArray[Any]] = [letters, *core.sequences(), parts, own, core.at_once()]
+        made += [tokens, token_offsets]
+        return {name: array.reshape(-1) for name, array in zip(ROWS, made, strict=True)}
 
     def sizes(self) -> dict[str, int]:
         """Numbers of joint states, configurations and sets of open questions; the work done."""
