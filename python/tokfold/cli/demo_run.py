@@ -13,6 +13,7 @@ import importlib.resources
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ from tokfold.cli.console import Step
 from tokfold.cli.inputs import read_packaged_tekken
 from tokfold.errors import TokfoldError
 
-__all__ = ["Comparison", "Replay", "run"]
+__all__ = ["SPREAD", "Comparison", "Replay", "run"]
 
 PASSES = (0, 4, 2, 6, 1, 5, 3, 7)
 """Steps of pass k: those that leave this remainder modulo the number of passes."""
@@ -58,29 +59,20 @@ class Comparison:
 
 @dataclass
 class Replay:
-    """Everything that the demo found."""
+    """What the demo replayed, and the document of all that it found."""
 
     vocabulary: Vocabulary
-    grammar: Grammar
     text: bytes
-    tokens: list[int]
     classes: TokenClasses
-    class_bits: int
-    load_seconds: float
-    fold_seconds: float
-    compile_seconds: dict[str, float]
-    """Of ``"plain"``, of ``"classes"`` with folding, of ``"own"`` without: it needs no classes."""
-    own_first_seconds: float
-    """Time of our engine's first mask, when there are no classes yet."""
-    fill_seconds: list[float]
-    """Time of each mask over classes, unfolded to the full row."""
-    own_fill_seconds: list[float]
-    """Time of each mask of our engine, with classes."""
-    own_equal: int
-    """Masks of our engine that are equal, bit for bit, to those of XGrammar over classes."""
-    finished: bool
-    """Whether both matchers took every token and then the stop token."""
-    comparison: Comparison
+    found: dict[str, Any]
+
+
+SPREAD: dict[str, Callable[[npt.NDArray[np.float64]], Any]] = {
+    "mean": np.mean,
+    "median": np.median,
+    "p99": lambda times: np.percentile(times, 99),
+    "slowest": np.max,
+}
 
 
 def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay:
@@ -98,9 +90,9 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         xgr = require("xgrammar", "demo", "the demo")
         from tokfold import xgrammar as txgr
     with step("Loading the vocabulary"):
-        began = time.perf_counter()
-        vocabulary = read_packaged_tekken().replace(special_token_ids=())
-        load_seconds = time.perf_counter() - began
+        load_seconds, vocabulary = _timed(
+            lambda: read_packaged_tekken().replace(special_token_ids=())
+        )
     text, ebnf = _packaged("cpp.txt"), _packaged("cpp.gbnf").decode()
     grammar = Grammar.from_ebnf(ebnf)
     tokens = vocabulary.encode_greedy(text)
@@ -112,48 +104,72 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
     )
     with step("Folding the vocabulary") as report:
         fold_seconds, made = _timed(lambda: compile_classes(grammar, vocabulary, progress=report))
-    compile_seconds: dict[str, float] = {}
     with step("Compiling with our own engine"):
-        compile_seconds["own"], bare = _timed(lambda: compile(grammar, vocabulary, classes="never"))
+        own_seconds, bare = _timed(lambda: compile(grammar, vocabulary, classes="never"))
         mask = allocate_bitmask(1, len(vocabulary))
         own_first_seconds, _ = _timed(lambda: Matcher(bare).fill_bitmask(mask))
     with step("Compiling with XGrammar, over classes"):
         compiler = txgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
         compiler.compile_grammar('root ::= "a"')  # reads the tokenizer, once for all grammars
-        compile_seconds["classes"], folded = _timed(lambda: compiler.compile_grammar(ebnf))
+        folded_seconds, folded = _timed(lambda: compiler.compile_grammar(ebnf))
     with step("Compiling with XGrammar, plain"):
         plain_compiler = xgr.GrammarCompiler(info, max_threads=1, cache_enabled=False)
-        compile_seconds["plain"], plain = _timed(lambda: plain_compiler.compile_grammar(ebnf))
+        plain_seconds, compiled = _timed(lambda: plain_compiler.compile_grammar(ebnf))
     stops = vocabulary.stop_token_ids
     with step("Decoding with our own engine") as report:
-        own = Matcher(compile(grammar, vocabulary, classes=made))
-        own_rows, own_fill_seconds, own_finished = _replay(
-            own, own.fill_bitmask, tokens, stops, len(vocabulary), report
+        matcher = Matcher(compile(grammar, vocabulary, classes=made))
+        own_rows, own, own_finished = _replay(
+            matcher, matcher.fill_bitmask, tokens, stops, len(vocabulary), report
         )
     with step("Decoding over classes") as report:
         over = txgr.GrammarMatcher(folded)
-        rows, fill_seconds, finished = _replay(
+        rows, classes, finished = _replay(
             over, over.fill_next_token_bitmask, tokens, stops, len(vocabulary), report
         )
     with step("Comparing with plain XGrammar") as report:
-        comparison = _compare(xgr.GrammarMatcher(plain), tokens, rows, report, steps, seconds)
-    return Replay(
-        vocabulary=vocabulary,
-        grammar=grammar,
-        text=text,
-        tokens=tokens,
-        classes=folded.classes,
-        class_bits=folded.num_class_bits,
-        load_seconds=load_seconds,
-        fold_seconds=fold_seconds,
-        compile_seconds=compile_seconds,
-        own_first_seconds=own_first_seconds,
-        fill_seconds=fill_seconds,
-        own_fill_seconds=own_fill_seconds,
-        own_equal=int((own_rows == rows).all(axis=1).sum()),
-        finished=finished and own_finished,
-        comparison=comparison,
-    )
+        compared = _compare(xgr.GrammarMatcher(compiled), tokens, rows, report, steps, seconds)
+    at = sorted(compared.plain_seconds)
+    plain = np.array([compared.plain_seconds[index] for index in at])
+    times = {"plain": plain, "classes": classes[at], "own": own[at]}
+    found = {
+        "vocabulary": {"name": vocabulary.name, "size": len(vocabulary)},
+        "text": {"bytes": len(text), "tokens": len(tokens)},
+        "classes": len(folded.classes),
+        "seconds": {
+            "load": load_seconds,
+            "fold": fold_seconds,
+            "compile_plain": plain_seconds,
+            "compile_classes": folded_seconds,
+            "compile_own": own_seconds,
+            "first_mask_plain": plain_seconds + float(plain[0]),
+            "first_mask_classes": folded_seconds + float(classes[0]),
+            "first_mask_own": own_seconds + own_first_seconds,  # when there are no classes yet
+            "all_masks_classes": float(classes.sum()),
+            "all_masks_own": float(own.sum()),
+        },
+        "mask_seconds": {
+            name: {engine: float(of(taken)) for engine, taken in times.items()}
+            for name, of in SPREAD.items()
+        },
+        "mask_bytes": {
+            "plain": (len(vocabulary) + 31) // 32 * 4,
+            "classes": (folded.num_class_bits + 31) // 32 * 4,
+        },
+        "compared": {
+            "masks": compared.masks,
+            "of": len(rows),
+            "bits": compared.bits,
+            "equal": compared.equal,
+            "explained": [{"step": s, "token": t} for s, t in compared.explained],
+            "wrong": [{"step": s, "token": t} for s, t in compared.wrong],
+        },
+        "own_engine": {
+            "masks": len(own_rows),
+            "equal_to_classes": int((own_rows == rows).all(axis=1).sum()),
+        },
+        "finished": finished and own_finished,
+    }
+    return Replay(vocabulary, text, folded.classes, found)
 
 
 def _packaged(name: str) -> bytes:
@@ -173,14 +189,12 @@ def _replay(
     stops: tuple[int, ...],
     size: int,
     report: Step,
-) -> tuple[Words, list[float], bool]:
+) -> tuple[Words, npt.NDArray[np.float64], bool]:
     """Masks before each token and after the last, the time of each, and whether all were taken."""
     rows = np.zeros((len(tokens) + 1, (size + 31) // 32), dtype=np.int32)
-    times = []
-    for index in range(len(tokens) + 1):
-        began = time.perf_counter()
-        fill(rows, index)
-        times.append(time.perf_counter() - began)
+    times = np.zeros(len(rows))
+    for index in range(len(rows)):
+        times[index], _ = _timed(partial(fill, rows, index))
         if index < len(tokens) and not matcher.accept_token(tokens[index]):
             raise TokfoldError(f"the demo's own text is refused at token {index}: please report it")
         report(index, len(tokens))
@@ -207,9 +221,8 @@ def _compare(
             if index in chosen:
                 if steps is None and result.masks and time.perf_counter() > deadline:
                     return result
-                began = time.perf_counter()
-                matcher.fill_next_token_bitmask(row)
-                result.plain_seconds[index] = time.perf_counter() - began
+                taken, _ = _timed(lambda: matcher.fill_next_token_bitmask(row))
+                result.plain_seconds[index] = taken
                 _compare_row(result, matcher, index, rows[index], row[0])
                 report(result.masks, total)
             if index < len(tokens):

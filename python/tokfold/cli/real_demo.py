@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import typer
 from rich.console import Console
 from rich.panel import Panel
@@ -14,20 +11,14 @@ from rich.table import Table
 from rich.text import Text
 
 from tokfold.cli.console import print_json, stdout, steps
-from tokfold.cli.demo_run import Replay, run
+from tokfold.cli.demo_run import SPREAD, Replay, run
 from tokfold.cli.render import escaped, number, quoted, seconds, size, table
 from tokfold.cli.summary import biggest_table, summarize
+from tokfold.vocabulary import Vocabulary
 
 __all__ = ["show"]
 
 PLAIN_SECONDS = 25.0
-
-_SPREAD: dict[str, Callable[[npt.NDArray[np.float64]], Any]] = {
-    "mean": np.mean,
-    "median": np.median,
-    "p99": lambda times: np.percentile(times, 99),
-    "slowest": np.max,
-}
 
 
 def show(compared: int | None, *, as_json: bool) -> None:
@@ -46,79 +37,33 @@ def show(compared: int | None, *, as_json: bool) -> None:
     """
     with steps() as step:
         replay = run(step, compared, PLAIN_SECONDS)
-    document = _document(replay)
+    found = replay.found
     if as_json:
-        print_json(document)
+        print_json(found)
     else:
-        _show(stdout(), replay, document)
-    own_differs = replay.own_equal < len(replay.own_fill_seconds)
-    if replay.comparison.wrong or own_differs or not replay.finished:
+        _show(stdout(), replay)
+    own = found["own_engine"]
+    own_differs = own["equal_to_classes"] < own["masks"]
+    if found["compared"]["wrong"] or own_differs or not found["finished"]:
         raise typer.Exit(1)
 
 
-def _document(replay: Replay) -> dict[str, Any]:
-    compared = replay.comparison
-    at = sorted(compared.plain_seconds)
-    plain = np.array([compared.plain_seconds[index] for index in at])
-    folded, own = np.array(replay.fill_seconds), np.array(replay.own_fill_seconds)
-    compile_seconds = replay.compile_seconds
-    return {
-        "vocabulary": {"name": replay.vocabulary.name, "size": len(replay.vocabulary)},
-        "text": {"bytes": len(replay.text), "tokens": len(replay.tokens)},
-        "classes": len(replay.classes),
-        "seconds": {
-            "load": replay.load_seconds,
-            "fold": replay.fold_seconds,
-            "compile_plain": compile_seconds["plain"],
-            "compile_classes": compile_seconds["classes"],
-            "compile_own": compile_seconds["own"],
-            "first_mask_plain": compile_seconds["plain"] + float(plain[0]),
-            "first_mask_classes": compile_seconds["classes"] + float(folded[0]),
-            "first_mask_own": compile_seconds["own"] + replay.own_first_seconds,
-            "all_masks_classes": float(folded.sum()),
-            "all_masks_own": float(own.sum()),
-        },
-        "mask_seconds": {
-            name: {
-                "plain": float(of(plain)),
-                "classes": float(of(folded[at])),
-                "own": float(of(own[at])),
-            }
-            for name, of in _SPREAD.items()
-        },
-        "mask_bytes": {
-            "plain": (len(replay.vocabulary) + 31) // 32 * 4,
-            "classes": (replay.class_bits + 31) // 32 * 4,
-        },
-        "compared": {
-            "masks": compared.masks,
-            "of": len(replay.fill_seconds),
-            "bits": compared.bits,
-            "equal": compared.equal,
-            "explained": [{"step": s, "token": t} for s, t in compared.explained],
-            "wrong": [{"step": s, "token": t} for s, t in compared.wrong],
-        },
-        "own_engine": {"masks": len(own), "equal_to_classes": replay.own_equal},
-        "finished": replay.finished,
-    }
-
-
-def _show(console: Console, replay: Replay, found: dict[str, Any]) -> None:
-    lines = replay.text.decode().splitlines()
+def _show(console: Console, replay: Replay) -> None:
+    lines, took = replay.text.decode().splitlines(), replay.found["seconds"]["fold"]
     console.print(Panel(Text("\n".join([*lines[:8], "..."])), title="the program", expand=False))
     console.print(
         Text.assemble(
             f"Under a grammar of C++, the {number(len(replay.vocabulary))} tokens of "
             f"{replay.vocabulary.name} fall into\n",
             (f"{number(len(replay.classes))} classes", "bold"),
-            f", found in {seconds(replay.fold_seconds)}. What one mask says of a token, every mask "
+            f", found in {seconds(took)}. What one mask says of a token, every mask "
             "says\nof its whole class.\n",
         )
     )
     examples = summarize(replay.classes, replay.vocabulary, 6)
     console.print(biggest_table(console, examples, "Tokens that C++ cannot tell apart"))
-    console.print(_table(found))
-    console.print(_verdict(replay))
+    console.print(_table(replay.found))
+    console.print(_verdict(replay.found, replay.vocabulary))
 
 
 def _table(found: dict[str, Any]) -> Table:
@@ -134,7 +79,7 @@ def _table(found: dict[str, Any]) -> Table:
     rows = [
         ("compiling", *(times[f"compile_{name}"] for name in _ENGINES)),
         ("to the first mask", *(times[f"first_mask_{name}"] for name in _ENGINES)),
-        *((f"a mask, {name}", *(masks[name][of] for of in _ENGINES)) for name in _SPREAD),
+        *((f"a mask, {name}", *(masks[name][of] for of in _ENGINES)) for name in SPREAD),
         ("the program's masks", all_plain, times["all_masks_classes"], times["all_masks_own"]),
     ]
     for name, plain, folded, own in rows:
@@ -162,8 +107,8 @@ def _times(plain: float, ours: float) -> str:
     return f"{ratio:,.0f} x" if ratio >= 10 else f"{ratio:.1f} x"
 
 
-def _verdict(replay: Replay) -> Table:
-    compared = replay.comparison
+def _verdict(found: dict[str, Any], vocabulary: Vocabulary) -> Table:
+    text, compared, own = found["text"], found["compared"], found["own_engine"]
     result = Table.grid(padding=(0, 2, 0, 0))
     result.add_column()
     result.add_column(overflow="fold")
@@ -172,21 +117,21 @@ def _verdict(replay: Replay) -> Table:
     result.add_row(
         Text("decoded", style="dim"),
         Text.assemble(
-            f"{number(len(replay.text))} bytes in {number(len(replay.tokens))} tokens, ",
-            finished if replay.finished else refused,
+            f"{number(text['bytes'])} bytes in {number(text['tokens'])} tokens, ",
+            finished if found["finished"] else refused,
         ),
     )
     all_equal = ("every bit is the same", "bold green")
-    some_equal = f"{number(compared.equal)} of them the same, bit for bit"
+    some_equal = f"{number(compared['equal'])} of them the same, bit for bit"
     result.add_row(
         Text("compared", style="dim"),
         Text.assemble(
-            f"{number(compared.masks)} of {number(len(replay.fill_seconds))} masks, "
-            f"{number(compared.bits)} bits: ",
-            all_equal if compared.equal == compared.masks else some_equal,
+            f"{number(compared['masks'])} of {number(compared['of'])} masks, "
+            f"{number(compared['bits'])} bits: ",
+            all_equal if compared["equal"] == compared["masks"] else some_equal,
         ),
     )
-    total, equal = len(replay.own_fill_seconds), replay.own_equal
+    total, equal = own["masks"], own["equal_to_classes"]
     result.add_row(
         Text("own engine", style="dim"),
         Text.assemble(
@@ -194,13 +139,13 @@ def _verdict(replay: Replay) -> Table:
             "" if equal == total else (": please report it", "bold red"),
         ),
     )
-    for what, found, style, why in (
-        ("explained", compared.explained, "dim", _EXPLAINED),
-        ("WRONG", compared.wrong, "bold red", "nothing explains this: please report it"),
+    for what, places, style, why in (
+        ("explained", compared["explained"], "dim", _EXPLAINED),
+        ("WRONG", compared["wrong"], "bold red", "nothing explains this: please report it"),
     ):
-        if found:
-            bits = "1 bit" if len(found) == 1 else f"{number(len(found))} bits"
-            tokens = dict.fromkeys(replay.vocabulary[token] for _, token in found)
+        if places:
+            bits = "1 bit" if len(places) == 1 else f"{number(len(places))} bits"
+            tokens = dict.fromkeys(vocabulary[place["token"]] for place in places)
             examples = ", ".join(quoted(escaped(token)) for token in list(tokens)[:4])
             result.add_row(Text(what, style=style), Text(f"{bits}, of tokens as {examples}: {why}"))
     return result
