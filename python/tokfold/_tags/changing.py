@@ -95,27 +95,28 @@ def _fits(
     holder: Format, added: list[object], removed: list[str | int], settings: Settings
 ) -> bool:
     """Whether a format has what is removed, and may have what is added."""
+    if removed and not {*_begins(holder)}.issuperset(removed):
+        return False
     match holder:
         case formats.TriggeredTags():
             # Only looked at: whoever takes them reads them.
             texts = [one.get("begin") if isinstance(one, Mapping) else None for one in added]
             if not all(isinstance(text, str) for text in texts):
                 texts = [_begin(tag) for tag in _tags_of(added, holder, settings)]
-            is_called = all(
-                isinstance(text, str) and holder.triggers.beginning(text) for text in texts
-            )
-            return is_called and (not removed or {*map(_begin, holder.tags)}.issuperset(removed))
+            return all(isinstance(text, str) and holder.triggers.beginning(text) for text in texts)
         case formats.TokenTriggeredTags():
             new = {_begin(tag) for tag in _tags_of(added, holder, settings)}
-            there = {*map(_begin, holder.tags)}
-            return new <= set(holder.trigger_tokens) and there.issuperset(removed)
-        case formats.TagsWithSeparator():
-            return not removed or {*map(_begin, holder.tags)}.issuperset(removed)
+            return new <= set(holder.trigger_tokens)
         case formats.Dispatch() | formats.TokenDispatch():
-            rules: tuple[Any, ...] = holder.rules
-            is_rule = all(isinstance(one, list | tuple) for one in added)
-            return is_rule and (not removed or {rule[0] for rule in rules}.issuperset(removed))
-    raise AssertionError(holder)
+            return all(isinstance(one, list | tuple) for one in added)
+    return True
+
+
+def _begins(holder: Any) -> list[str | int]:  # noqa: ANN401 - a format with tags or rules
+    """What the tags, or rules, of a format begin with."""
+    if isinstance(holder, formats.Dispatch | formats.TokenDispatch):
+        return [trigger for trigger, _ in holder.rules]
+    return [_begin(tag) for tag in holder.tags]
 
 
 def _begin(tag: Tag) -> str | int:
@@ -154,63 +155,47 @@ def _triggers_of(format: formats.TriggeredTags, texts: Iterable[str]) -> set[str
 def _with_tags(
     format: Format, added: list[object], removed: list[str | int], settings: Settings
 ) -> Format:
-    match format:
-        case formats.TriggeredTags():
-            kept, beginnings = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, settings))
-            used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
-            gone = _triggers_of(format, beginnings)
-            left = (one for one in format.triggers if one in used or one not in gone)
-            return replace(format, tags=_some(format, tags), triggers=formats.Triggers(left))
-        case formats.TokenTriggeredTags():
-            kept, _ = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, settings))
-            begun = {tag.begin.token for tag in tags if isinstance(tag.begin, Token)}
-            triggers_left = tuple(token for token in format.trigger_tokens if token in begun)
-            return replace(format, tags=_some(format, tags), trigger_tokens=triggers_left)
-        case formats.TagsWithSeparator():
-            kept, _ = _kept_tags(format, removed)
-            tags = (*kept, *_tags_of(added, format, settings))
-            if not tags:
-                fail(format.path, format.type, "the last tag is removed, and it wants one")
-            return replace(format, tags=tags)
-        case formats.Dispatch() | formats.TokenDispatch():
-            rules: tuple[Any, ...] = format.rules
-            _check_there(format, removed, {trigger for trigger, _ in rules})
-            kept_rules = tuple(rule for rule in rules if rule[0] not in removed)
-            document = {"type": format.type, "rules": added}
-            new_rules = _read(document, settings).rules if added else ()
-            changes: dict[str, Any] = {"rules": (*kept_rules, *new_rules)}
-            return replace(format, **changes)
-    raise AssertionError(format)
+    changes: dict[str, Any]
+    if isinstance(format, formats.Dispatch | formats.TokenDispatch):
+        kept = _kept(format, format.rules, removed)
+        document = {"type": format.type, "rules": added}
+        changes = {"rules": (*kept, *(_read(document, settings).rules if added else ()))}
+        return replace(format, **changes)
+    if not isinstance(
+        format, formats.TriggeredTags | formats.TokenTriggeredTags | formats.TagsWithSeparator
+    ):
+        raise AssertionError(format)
+    tags: tuple[Tag, ...] = (
+        *_kept(format, format.tags, removed),
+        *_tags_of(added, format, settings),
+    )
+    if not tags and isinstance(format, formats.TagsWithSeparator):
+        fail(format.path, format.type, "the last tag is removed, and it wants one")
+    if not tags and format.at_least_one:
+        fail(format.path, format.type, "'at_least_one' wants a tag, and the last one is removed")
+    changes = {"tags": tags}
+    if isinstance(format, formats.TriggeredTags):
+        used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
+        gone = _triggers_of(format, (begin for begin in removed if isinstance(begin, str)))
+        left = (one for one in format.triggers if one in used or one not in gone)
+        changes["triggers"] = formats.Triggers(left)
+    elif isinstance(format, formats.TokenTriggeredTags):
+        begun = {tag.begin.token for tag in tags if isinstance(tag.begin, Token)}
+        changes["trigger_tokens"] = tuple(one for one in format.trigger_tokens if one in begun)
+    return replace(format, **changes)
 
 
-def _kept_tags(
-    format: formats.TriggeredTags | formats.TokenTriggeredTags | formats.TagsWithSeparator,
-    removed: list[str | int],
-) -> tuple[list[Tag], list[str]]:
-    """The tags that stay, and the beginnings of those that go."""
+def _kept(format: Format, all_of_it: tuple[Any, ...], removed: list[str | int]) -> list[Any]:
+    """The tags, or rules, that stay."""
     if not removed:
-        return list(format.tags), []
-    begins = [_begin(tag) for tag in format.tags]
-    _check_there(format, removed, set(begins))
-    gone = set(removed)
-    kept = [tag for tag, begin in zip(format.tags, begins, strict=True) if begin not in gone]
-    return kept, [begin for begin in removed if isinstance(begin, str)]
-
-
-def _check_there(format: Format, removed: list[str | int], there: set[Any]) -> None:
+        return list(all_of_it)
+    begins = _begins(format)
+    there = set(begins)
     for one in removed:
         if one not in there:
             fail(format.path, format.type, f"no tag begins with {one!r}, which is to be removed")
-
-
-def _some(
-    format: formats.TriggeredTags | formats.TokenTriggeredTags, tags: tuple[Tag, ...]
-) -> tuple[Tag, ...]:
-    if not tags and format.at_least_one:
-        fail(format.path, format.type, "'at_least_one' wants a tag, and the last one is removed")
-    return tags
+    gone = set(removed)
+    return [one for one, begin in zip(all_of_it, begins, strict=True) if begin not in gone]
 
 
 def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Tag]:
