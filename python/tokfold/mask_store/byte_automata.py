@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,9 @@ __all__ = ["ByteAutomaton", "terminal_automaton"]
 _Table = npt.NDArray[np.int32]
 
 DEAD = -1
+
+_Piece = tuple[int, int, int]
+"""The first character, the last one, and their class."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,6 @@ class _Splitter:
         pieces = sorted((low, high, c) for c, parts in enumerate(classes) for low, high in parts)
         self.root = self._lead(pieces)
 
-    def _leaf(self, cls: int) -> int:
-        return -2 - cls
-
     def _node(self, entries: list[int]) -> int:
         key = tuple(entries)
         if key not in self.known:
@@ -121,64 +123,46 @@ class _Splitter:
             self.nodes.append(entries)
         return self.known[key]
 
-    def _lead(self, pieces: list[tuple[int, int, int]]) -> int:
+    def _lead(self, pieces: list[_Piece]) -> int:
         entries = [DEAD] * 256
-        for low, high, cls in pieces:
-            for point in range(low, min(high, 0x7F) + 1):
-                entries[point] = self._leaf(cls)
-        # Each leading byte with its bits, the bits that follow, and the first point it may say.
-        leads = [(b, b & 0x1F, 6, 0x80) for b in range(0xC2, 0xE0)]
-        leads += [(b, b & 0x0F, 12, 0x800) for b in range(0xE0, 0xF0)]
-        leads += [(b, b & 0x07, 18, 0x10000) for b in range(0xF0, 0xF5)]
-        position = 0
-        for byte, bits, shift, least in leads:
-            first, last = max(bits << shift, least), min((bits + 1 << shift) - 1, 0x10FFFF)
-            while position < len(pieces) and pieces[position][1] < first:
-                position += 1
-            stop = position
-            while stop < len(pieces) and pieces[stop][0] <= last:
-                stop += 1
-            # Cut to what the byte may say: a piece from before it is no leave for overlong forms.
-            inside = [
-                (max(low, first), min(high, last), c) for low, high, c in pieces[position:stop]
-            ]
-            entries[byte] = self._below(inside, bits << shift, shift)
+        for point in range(0x80):
+            entries[point] = self._below(pieces, point, point, 0)
+        # Of leading bytes of each length: the first, the bits that follow, the first point.
+        for lead, end, shift, least in (
+            (0xC0, 0xE0, 6, 0x80),
+            (0xE0, 0xF0, 12, 0x800),
+            (0xF0, 0xF5, 18, 0x10000),
+        ):
+            for byte in range(lead, end):
+                first = (byte - lead) << shift
+                # Not from before the least: overlong forms are none.
+                entries[byte] = self._below(pieces, first, max(first, least), shift)
         return self._node(entries)
 
-    def _below(self, pieces: list[tuple[int, int, int]], base: int, shift: int) -> int:
-        """The node for what follows: ``shift`` bits more, points from ``base`` on."""
-        if not pieces:
+    def _below(self, pieces: list[_Piece], first: int, least: int, shift: int) -> int:
+        """What reads the last ``shift`` bits of the points from ``first`` on.
+
+        Args:
+            pieces: sorted; those of other points are left out.
+            first: the first of the points.
+            least: the first of them that is read.
+            shift: six for each byte that is still to come.
+        """
+        last = first + (1 << shift) - 1
+        start = bisect_left(pieces, least, key=itemgetter(1))
+        inside = pieces[start : bisect_right(pieces, last, key=itemgetter(0))]
+        if least > last or not inside:
             return DEAD
-        entries = [DEAD] * 256
+        low, high, cls = inside[0]
+        if shift == 0:
+            return -2 - cls
         shift -= 6
-        position = 0
-        for i in range(64):
-            first = base + (i << shift)
-            last = first + (1 << shift) - 1
-            while position < len(pieces) and pieces[position][1] < first:
-                position += 1
-            stop = position
-            while stop < len(pieces) and pieces[stop][0] <= last:
-                stop += 1
-            inside = pieces[position:stop]
-            if not inside:
-                continue
-            if shift == 0:
-                entries[0x80 + i] = self._leaf(inside[0][2])
-                continue
-            entries[0x80 + i] = self._whole(inside, first, last, shift)
-        return self._node(entries)
-
-    def _whole(self, inside: list[tuple[int, int, int]], first: int, last: int, shift: int) -> int:
-        if len(inside) == 1 and inside[0][0] <= first and last <= inside[0][1]:
-            return self._uniform(inside[0][2], shift)
-        return self._below(inside, first, shift)
-
-    def _uniform(self, cls: int, shift: int) -> int:
-        node = self._leaf(cls)
-        for _ in range(shift // 6):
-            node = self._node([DEAD] * 0x80 + [node] * 64 + [DEAD] * 64)
-        return node
+        if low <= first == least and last <= high:
+            below = [self._below(inside, first, first, shift)] * 64
+        else:
+            starts = range(first, last + 1, 1 << shift)
+            below = [self._below(inside, start, max(start, least), shift) for start in starts]
+        return self._node([DEAD] * 0x80 + below + [DEAD] * 0x40)
 
     def automaton(self, moves: list[list[int]], tags: list[int]) -> tuple[_Table, list[int]]:
         """The automaton over bytes; its first states are those over characters."""

@@ -10,7 +10,15 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-__all__ = ["EVERYTHING", "Intervals", "category", "complement", "ignoring_case", "union"]
+__all__ = [
+    "EVERYTHING",
+    "Intervals",
+    "category",
+    "complement",
+    "contains",
+    "ignoring_case",
+    "union",
+]
 
 Intervals = tuple[tuple[int, int], ...]
 """Sorted, disjoint, not adjacent, both ends inclusive."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tokfold.errors import TokfoldError
 
-__all__ = ["LarkGrammarError", "TableLoopError", "UnsupportedPatternError"]
+__all__ = ["LarkGrammarError", "TableLoopError", "UnsupportedPatternError", "inexact"]
 
 
 class LarkGrammarError(TokfoldError, ValueError):
@@ -28,6 +28,17 @@ class UnsupportedPatternError(LarkGrammarError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.args[0], self.terminal, self.construct, self.pattern)
+
+
+def inexact(terminal: str, pattern: str, construct: str, advice: str) -> UnsupportedPatternError:
+    """The error for a construct in the pattern of a terminal, with what to write instead."""
+    return UnsupportedPatternError(
+        f"terminal {terminal}: {construct} cannot be turned into an automaton exactly (in "
+        f"{pattern!r}): {advice}",
+        terminal,
+        construct,
+        pattern,
+    )
 
 
 class TableLoopError(LarkGrammarError):

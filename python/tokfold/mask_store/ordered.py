@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tokfold.mask_store.charsets import EVERYTHING, Intervals
-from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError
+from tokfold.mask_store.charsets import EVERYTHING, Intervals, contains, union
+from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError, inexact
 from tokfold.mask_store.patterns import Behind, Char, Look, Match, Program, Split
 
 __all__ = ["CharAutomaton", "Condition", "LookAutomaton", "character_classes", "ordered_automaton"]
@@ -81,17 +81,7 @@ def character_classes(sets: list[Intervals]) -> list[Intervals]:
             pieces.setdefault(frozenset(members), []).append((before, point - 1))
         members ^= {number}
         before = point
-    return [_joined(parts) for parts in pieces.values()]
-
-
-def _joined(parts: list[tuple[int, int]]) -> Intervals:
-    joined: list[tuple[int, int]] = []
-    for low, high in parts:
-        if joined and joined[-1][1] + 1 == low:
-            joined[-1] = (joined[-1][0], high)
-        else:
-            joined.append((low, high))
-    return tuple(joined)
+    return [union(parts) for parts in pieces.values()]
 
 
 def ordered_automaton(
@@ -120,20 +110,12 @@ class _Builder:
         self.classes = character_classes(list(sets))
         # For each set which classes it holds.
         starts = [intervals[0][0] for intervals in self.classes]
-        self.holds = [
-            [any(low <= point <= high for low, high in chars) for point in starts] for chars in sets
-        ]
+        self.holds = [[contains(chars, point) for point in starts] for chars in sets]
         self.look_states: dict[frozenset[int], int] = {}
         self.look = LookAutomaton([], [])
 
     def refuse(self, construct: str, advice: str) -> UnsupportedPatternError:
-        return UnsupportedPatternError(
-            f"terminal {self.terminal}: {construct} cannot be turned into an automaton exactly "
-            f"(in {self.pattern!r}): {advice}",
-            self.terminal,
-            construct,
-            self.pattern,
-        )
+        return inexact(self.terminal, self.pattern, construct, advice)
 
     def reads(self, place: int, cls: int) -> bool:
         return self.holds[self.uses[place]][cls]

@@ -21,7 +21,7 @@ from tokfold.mask_store.charsets import (
     ignoring_case,
     union,
 )
-from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError
+from tokfold.mask_store.errors import LarkGrammarError, inexact
 
 __all__ = ["Behind", "Char", "Look", "Match", "Program", "Split", "compile_pattern"]
 
@@ -132,13 +132,7 @@ class _Compiler:
         self.inside_look = False
 
     def refuse(self, construct: str, advice: str) -> NoReturn:
-        raise UnsupportedPatternError(
-            f"terminal {self.terminal}: {construct} cannot be turned into an automaton exactly "
-            f"(in {self.pattern!r}): {advice}",
-            self.terminal,
-            construct,
-            self.pattern,
-        )
+        raise inexact(self.terminal, self.pattern, construct, advice)
 
     def compiled(self, tree: Any) -> Program:  # noqa: ANN401
         main = self.emit(Split((0,)))
