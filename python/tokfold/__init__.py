@@ -30,7 +30,8 @@ The private modules:
 - ``_history``: what logits processors of one sequence share; ``_protocols``: what they, batches and
   folds ask of a matcher or of classes
 - ``_checks``, ``_names``: arguments, and hints for names of other libraries; ``_extras``: packages
-  that are missing; ``_lazy``: properties that are made when they are first asked for
+  that are missing; ``_lazy``: properties that are made when they are first asked for; ``_utf8``:
+  ranges of characters as bytes
 """
 
 import importlib

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._utf8 import utf8_sequences
 from tokfold.chart_gpu.binary import BinaryGrammar, bits_of
-from tokfold.chart_gpu.letters import utf8_sequences
 from tokfold.chart_gpu.sequences import Sequences
 from tokfold.chart_gpu.tree import TokenTree, check_classes
 from tokfold.classes import TokenClasses

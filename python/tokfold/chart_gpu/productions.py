@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from tokfold import _core
-from tokfold.chart_gpu.letters import Alphabet, AlphabetName, byte_sets, utf8_sequences
+from tokfold._utf8 import utf8_sequences
+from tokfold.chart_gpu.letters import Alphabet, AlphabetName, byte_sets
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
 from tokfold.limits import DEFAULT_LIMITS, Limits

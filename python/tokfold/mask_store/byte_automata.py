@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
-from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._utf8 import utf8_sequences
 from tokfold.mask_store.charsets import Intervals
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import Terminal
@@ -21,8 +20,8 @@ _Table = npt.NDArray[np.int32]
 
 DEAD = -1
 
-_Piece = tuple[int, int, int]
-"""The first character, the last one, and their class."""
+_Steps = list[tuple[int, int]]
+"""Ranges of bytes, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -113,56 +112,32 @@ class _Splitter:
         self.nodes: list[list[int]] = []
         """256 entries each: -1, ``~class`` less 1 for a leaf, or a node."""
         self.known: dict[tuple[int, ...], int] = {}
-        pieces = sorted((low, high, c) for c, parts in enumerate(classes) for low, high in parts)
-        self.root = self._lead(pieces)
+        self.root = self._node(
+            [
+                (steps, cls)
+                for cls, parts in enumerate(classes)
+                for low, high in parts
+                for steps in utf8_sequences(low, high)
+            ]
+        )
 
-    def _node(self, entries: list[int]) -> int:
+    def _node(self, strings: list[tuple[_Steps, int]]) -> int:
+        """The node for sequences of ranges of bytes, each with the class that it leads to.
+
+        Ranges at one place are equal, or have no byte in common.
+        """
+        entries = [DEAD] * 256
+        below: dict[tuple[int, int], list[tuple[_Steps, int]]] = {}
+        for (first, *rest), cls in strings:
+            below.setdefault(first, []).append((rest, cls))
+        for (low, high), inner in below.items():
+            rest, cls = inner[0]
+            entries[low : high + 1] = [self._node(inner) if rest else -2 - cls] * (high + 1 - low)
         key = tuple(entries)
         if key not in self.known:
             self.known[key] = len(self.nodes)
             self.nodes.append(entries)
         return self.known[key]
-
-    def _lead(self, pieces: list[_Piece]) -> int:
-        entries = [DEAD] * 256
-        for point in range(0x80):
-            entries[point] = self._below(pieces, point, point, 0)
-        # Of leading bytes of each length: the first, the bits that follow, the first point.
-        for lead, end, shift, least in (
-            (0xC0, 0xE0, 6, 0x80),
-            (0xE0, 0xF0, 12, 0x800),
-            (0xF0, 0xF5, 18, 0x10000),
-        ):
-            for byte in range(lead, end):
-                first = (byte - lead) << shift
-                # Not from before the least: overlong forms are none.
-                entries[byte] = self._below(pieces, first, max(first, least), shift)
-        return self._node(entries)
-
-    def _below(self, pieces: list[_Piece], first: int, least: int, shift: int) -> int:
-        """What reads the last ``shift`` bits of the points from ``first`` on.
-
-        Args:
-            pieces: sorted; those of other points are left out.
-            first: the first of the points.
-            least: the first of them that is read.
-            shift: six for each byte that is still to come.
-        """
-        last = first + (1 << shift) - 1
-        start = bisect_left(pieces, least, key=itemgetter(1))
-        inside = pieces[start : bisect_right(pieces, last, key=itemgetter(0))]
-        if least > last or not inside:
-            return DEAD
-        low, high, cls = inside[0]
-        if shift == 0:
-            return -2 - cls
-        shift -= 6
-        if low <= first == least and last <= high:
-            below = [self._below(inside, first, first, shift)] * 64
-        else:
-            starts = range(first, last + 1, 1 << shift)
-            below = [self._below(inside, start, max(start, least), shift) for start in starts]
-        return self._node([DEAD] * 0x80 + below + [DEAD] * 0x40)
 
     def automaton(self, moves: list[list[int]], tags: list[int]) -> tuple[_Table, list[int]]:
         """The automaton over bytes; its first states are those over characters."""

@@ -22,8 +22,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from itertools import groupby, pairwise
+from itertools import groupby
 
+from tokfold._utf8 import utf8_sequences
 from tokfold.xgrammar.automata import Automaton, Bytes, Call, automata_of
 from tokfold.xgrammar.forms import (
     CLASS_KINDS,
@@ -41,7 +42,6 @@ __all__ = ["in_bytes", "needs_bytes", "spell"]
 
 _FIRST_MARKER = 0x100
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_UTF8_STARTS = (0, 0x80, 0x800, 0x10000, MAX_CODE_POINT + 1)
 
 
 def needs_bytes(form: GrammarForm) -> bool:
@@ -208,7 +208,7 @@ def _group_of_halves(codes: Iterable[int]) -> str:
     return "(" + " ".join(f"[{_escape(code)}]" for code in codes) + ")"
 
 
-def _byte_class(letters: Sequence[Bytes]) -> str:
+def _byte_class(letters: Sequence[tuple[int, int]]) -> str:
     return "[" + "".join(f"{_escape(a)}-{_escape(b)}" for a, b in letters) + "]"
 
 
@@ -245,40 +245,8 @@ def _class_in_bytes(data: tuple[int, ...]) -> str:
     sequences = [
         " ".join(_byte_class([span]) for span in spans)
         for first, last in class_ranges(data)
-        for spans in _utf8(first, last)
+        for spans in utf8_sequences(first, last)
     ]
     if not sequences:
         return f"[^{_escape(0)}-{_escape(MAX_CODE_POINT)}]"
     return "(" + " | ".join(sequences) + ")"
-
-
-def _utf8(first: int, last: int) -> Iterator[list[Bytes]]:
-    """Sequences of byte ranges that together are the UTF-8 of these code points."""
-    todo = [
-        (max(first, low), min(last, after - 1))
-        for low, after in pairwise(_UTF8_STARTS)
-        if first < after and last >= low
-    ]
-    while todo:
-        low, high = todo.pop(0)
-        split = _split(low, high) if low >= 0x80 else None
-        if split is not None:
-            todo[:0] = [(low, split), (split + 1, high)]
-            continue
-        yield [Bytes(a, b) for a, b in zip(_encoded(low), _encoded(high), strict=True)]
-
-
-def _split(low: int, high: int) -> int | None:
-    """Where to cut code points of one length that are no product of byte ranges."""
-    for bits in (6, 12, 18):
-        mask = (1 << bits) - 1
-        if low | mask != high | mask:
-            if low & mask:
-                return low | mask
-            if high & mask != mask:
-                return (high & ~mask) - 1
-    return None
-
-
-def _encoded(code: int) -> bytes:
-    return chr(code).encode("utf-8", "surrogatepass")
