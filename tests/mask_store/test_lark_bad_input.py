@@ -15,10 +15,11 @@ from tokfold import Vocabulary
 from tokfold.errors import LimitExceededError
 from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError
 from tokfold.mask_store.lark_reader import open_lark, read_lark
+from tokfold.mask_store.lexer_types import LexerLimits
 from tokfold.mask_store.matcher import StoreMatcher
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.store import MaskStore
-from tokfold.mask_store.transitions import LexerLimits, build_transitions
+from tokfold.mask_store.transitions import build_transitions
 
 VOCABULARY = Vocabulary([bytes([b]) for b in range(256)])
 

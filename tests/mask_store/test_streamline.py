@@ -7,9 +7,10 @@ import random
 
 import pytest
 from mask_store.store_samples import json_store, python_store
+from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows
 from tokfold.mask_store.stack_classes import ACCEPT, REJECT
 from tokfold.mask_store.streamline import Reductions, Step, streamline
-from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows, build_transitions
+from tokfold.mask_store.transitions import build_transitions
 
 
 @functools.cache

@@ -392,7 +392,7 @@ def test_the_cache_keeps_what_was_used_last_within_its_bound():
     assert repr(cache) == f"<LeafCache: 0 leaves, 0 of {3 * size:,} bytes>"
     with pytest.raises(ValueError, match="0 or more, not -1"):
         LeafCache(-1)
-    with pytest.raises(TypeError, match="an int, not float"):
+    with pytest.raises(TypeError, match="a whole number, not float"):
         LeafCache(1.5)
 
 

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from tokfold import _core
+from tokfold._checks import check_number
 from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource
 from tokfold._sources.regular import RegularSource
@@ -82,10 +83,7 @@ class LeafCache:
     """
 
     def __init__(self, max_bytes: int = 64 << 20) -> None:
-        if isinstance(max_bytes, bool) or not isinstance(max_bytes, int):
-            raise TypeError(f"max_bytes must be an int, not {type(max_bytes).__name__}")
-        if max_bytes < 0:
-            raise ValueError(f"max_bytes must be 0 or more, not {max_bytes}")
+        check_number("max_bytes", max_bytes, 0)
         self._max_bytes = max_bytes
         self._lock = threading.Lock()
         self._leaves: OrderedDict[tuple[object, ...], tuple[Built, int]] = OrderedDict()

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import bitmask_row, checked_token
+from tokfold._checks import bitmask_row, check_number, checked_token
 from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
@@ -242,8 +242,7 @@ class DeviceMatcher:
 
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
         """As :meth:`tokfold.Matcher.rollback`."""
-        if count < 0:
-            raise ValueError(f"count must be 0 or more, not {count}")
+        check_number("count", count, 0)
         with self._alone(interrupt):
             if count > len(self._steps):
                 raise MatcherStateError(

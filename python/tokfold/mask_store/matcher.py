@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_row, checked_token
+from tokfold._checks import bitmask_row, check_number, checked_token
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.store import MaskStore
 from tokfold.vocabulary import Vocabulary
@@ -144,8 +144,7 @@ class StoreMatcher:
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
         """
-        if count < 0:
-            raise ValueError(f"count must be 0 or more, not {count}")
+        check_number("count", count, 0)
         self._core.rollback(count)
 
     def reset(self) -> None:
@@ -213,8 +212,7 @@ class StoreMatcher:
         Raises:
             MatcherStateError: the text has ended.
         """
-        if limit < 0:
-            raise ValueError(f"limit must be 0 or more, not {limit}")
+        check_number("limit", limit, 0)
         limit = min(limit, _MOST_FORCED_BYTES)
         forced, ahead = b"", self.fork()
         while len(forced) < limit and not ahead.is_accepting:

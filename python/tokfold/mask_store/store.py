@@ -15,9 +15,10 @@ from typing import Any
 
 from tokfold import _core
 from tokfold.mask_store.grammar import LarkGrammar
+from tokfold.mask_store.lexer_types import LexerLimits
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
-from tokfold.mask_store.transitions import ROWS, LexerLimits, Transitions, build_transitions
+from tokfold.mask_store.transitions import ROWS, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MaskStore"]

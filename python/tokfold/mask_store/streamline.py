@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold.mask_store.grammar import LarkGrammar
+from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Legality, Predicates, interchangeable_terminals
 from tokfold.mask_store.stack_classes import ACCEPT, REJECT
-from tokfold.mask_store.transitions import NO_TERMINAL, JoinedRows
 
 __all__ = ["Reductions", "Step", "StreamlinedRow", "streamline"]
 

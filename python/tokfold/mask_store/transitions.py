@@ -21,19 +21,10 @@ from tokfold.errors import MatcherStateError
 from tokfold.mask_store.byte_automata import ByteAutomaton, terminal_automaton
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar
-from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows, LexerLimits
+from tokfold.mask_store.lexer_types import JoinedRows, LexerLimits
 from tokfold.vocabulary import Vocabulary
 
-__all__ = [
-    "NO_TERMINAL",
-    "ROWS",
-    "JoinedRows",
-    "LexerLimits",
-    "Table",
-    "Transitions",
-    "build_transitions",
-    "lexicon",
-]
+__all__ = ["ROWS", "Table", "Transitions", "build_transitions", "lexicon"]
 
 
 Lexicon: TypeAlias = tuple[
