@@ -168,12 +168,7 @@ class GrammarForm:
     @property
     def token_ids(self) -> frozenset[int]:
         """Ids named by ``Token`` and ``ExcludeToken``."""
-        return frozenset(
-            token
-            for expression in self.expressions
-            if expression.kind in TOKEN_KINDS
-            for token in expression.data
-        )
+        return frozenset(token for edge in self.token_edges for token in edge.data)
 
     @lazy
     def token_edges(self) -> list[Expression]:
@@ -184,7 +179,7 @@ class GrammarForm:
     @property
     def has_exclude_token(self) -> bool:
         """Whether tokens can be taken that no byte of the grammar matches."""
-        return any(expression.kind == Kind.EXCLUDE_TOKEN for expression in self.expressions)
+        return any(edge.kind == Kind.EXCLUDE_TOKEN for edge in self.token_edges)
 
     @lazy
     def root_is_recursive(self) -> bool:
