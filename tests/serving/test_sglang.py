@@ -340,6 +340,23 @@ class TestHostile:
             assert isinstance(grammar, base.InvalidGrammarObject)
             assert grammar.error_message
 
+    def test_schemas_are_those_of_the_library(self, backend) -> None:
+        """SGLang's framing needs them as values, which keep what the text says."""
+
+        def frame(content: dict) -> dict:
+            return {"format": {"type": "sequence", "elements": [content]}}
+
+        for schema, text in (
+            ('\ufeff{"const": "a"}', '"a"'),
+            ('{"type": "integer", "maximum": %s}' % ("9" * 5_000), "17"),
+            ('{"const": 9007199254740993.0}', "9007199254740993"),
+        ):
+            alone = made(backend, Sample("json", schema, ""))
+            for grammar in (alone, backend.compile_framed_grammar(alone, frame)):
+                for token_id in [*tokens(text), EOS]:
+                    grammar.accept_token(token_id)
+                assert grammar.is_terminated()
+
     def test_limits_bound_a_grammar(self, monkeypatch) -> None:
         monkeypatch.setenv("TOKFOLD_LIMITS", '{"max_rules": 3}')
         text = "\n".join(f'r{n} ::= "a"' for n in range(9)) + "\nroot ::= r0"

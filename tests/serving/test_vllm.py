@@ -261,6 +261,7 @@ INVALID = [
     ("choice", "[]"),
     ("choice", '"yes"'),
     ("choice", "[1]"),
+    ("choice", '["a\\u0000"]'),
     ("structural_tag", "{}"),
     ("structural_tag", "[]"),
     ("structural_tag", "{"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tokfold import _json
 from tokfold._tags.fields import fail, kind
 from tokfold._tags.literals import literal
 from tokfold._tags.old_form import in_new_form
@@ -71,6 +73,8 @@ def checked(text: str, what: str, *, is_json: bool = False) -> str:
 def any_tag(text: str) -> dict[str, Any]:
     """A structural tag of a request as a value; one of the old form in the new one.
 
+    :func:`tokfold._json.dumps` writes it with the digits that its numbers have in the request.
+
     The old form lists ``structures`` of begin, schema and end, and ``triggers``. A schema that is
     missing allows any JSON.
 
@@ -85,12 +89,21 @@ def any_tag(text: str) -> dict[str, Any]:
             tag["format"] = _with_schemas(tag["format"])
         return tag
     try:
-        return in_new_form(tag)
+        return in_new_form(tag, _schema)
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(
             "a structural tag of the old form has triggers, and structures of begin, schema and "
             f"end: {error!r}"
         ) from error
+
+
+def _schema(text: str, path: str) -> object:
+    """A schema of the old form that is text."""
+    try:
+        return _json.read(checked(text, f"text of {path}", is_json=True))
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        fail(path, "", f"the text is no JSON: {place}: {error.msg}; write a schema")
 
 
 def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON
@@ -112,7 +125,8 @@ def choices(texts: object) -> str:
 
     Raises:
         ValueError: it is no list of texts, or empty.
+        UnsupportedGrammarError: a text holds NUL or a lone surrogate.
     """
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
         raise ValueError("choices are a list of texts, at least one")
-    return f"root ::= {' | '.join(literal(text) for text in texts)}"
+    return f"root ::= {' | '.join(literal(checked(text, 'choice')) for text in texts)}"

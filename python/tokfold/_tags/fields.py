@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
+from tokfold._json import Number
 from tokfold.errors import StructuralTagError
 
 __all__ = [
@@ -49,8 +50,9 @@ def kind(value: object) -> str:
         return "null"
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int | float):
-        return f"the number {value}"
+    if isinstance(value, int | float | Number):
+        shown = str(value)
+        return f"the number {shown if len(shown) <= 40 else shown[:39] + '…'}"
     for type_, name in (
         (str, "a string"),
         (dict, "an object"),
@@ -135,11 +137,12 @@ def flag(value: Object, name: str, path: str, format: str, default: bool) -> boo
 
 def integer(value: object, name: str, path: str, format: str) -> int:
     """A whole number, which JSON may write with a point."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
+    found = float(value.text) if isinstance(value, Number) else value
+    if isinstance(found, float) and found.is_integer():
+        return int(found)
+    if isinstance(found, bool) or not isinstance(found, int):
         fail(path, format, f"{name} is a whole number, not {kind(value)}")
-    return value
+    return found
 
 
 def budget(value: Object, name: str, path: str, format: str) -> int | None:

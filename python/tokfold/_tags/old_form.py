@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from tokfold import _json
@@ -41,18 +41,28 @@ def old_form(document: Mapping[str, Any]) -> str:
     return what + (text if len(text) <= _LONGEST else _PATTERN)
 
 
-def in_new_form(document: Mapping[str, Any]) -> dict[str, Any]:
+def _read(text: str, path: str) -> object:
+    return _json.read(text)
+
+
+def in_new_form(
+    document: Mapping[str, Any], read: Callable[[str, str], object] = _read
+) -> dict[str, Any]:
     """The same tag as it is written now. A schema that is missing allows any JSON.
+
+    Args:
+        document: the tag.
+        read: reads a schema that is text, and names its place where it is none.
 
     Raises:
         KeyError, TypeError, AttributeError: it is none of the old form.
         ValueError: a schema that is text is no JSON.
     """
     tags = []
-    for one in document["structures"]:
+    for i, one in enumerate(document["structures"]):
         schema = one.get("schema")
         if isinstance(schema, str):  # some clients write it as text
-            schema = _json.loads(schema)
+            schema = read(schema, f"structures[{i}].schema")
         content = {"type": "json_schema", "json_schema": True if schema is None else schema}
         tags.append({"type": "tag", "begin": one["begin"], "content": content, "end": one["end"]})
     format = {"type": "triggered_tags", "triggers": document["triggers"], "tags": tags}

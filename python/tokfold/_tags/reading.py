@@ -104,7 +104,7 @@ def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
     """A structural tag as a value.
 
     Raises:
-        StructuralTagError: it is text that is no JSON.
+        StructuralTagError: it is text that is no JSON, or has a name twice in one object.
     """
     dump = getattr(tag, "model_dump", None)
     if callable(dump):
@@ -112,7 +112,8 @@ def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
     if not isinstance(tag, str):
         return tag
     try:
-        return _json.loads(tag)
+        document = _json.read(tag)
+        _check_names(document, "")
     except json.JSONDecodeError as error:
         raise StructuralTagError(
             f"the structural tag is no JSON: line {error.lineno}, column {error.colno}: "
@@ -120,8 +121,22 @@ def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
             "",
             "",
         ) from error
-    except (ValueError, RecursionError, MemoryError) as error:
+    except (RecursionError, MemoryError) as error:
         raise StructuralTagError("the structural tag is nested too deeply", "", "") from error
+    return document
+
+
+def _check_names(node: object, path: str) -> None:
+    """Refuse a name that stands twice in an object of a tag; what reads schemas finds it there."""
+    if isinstance(node, _json.Repeated):
+        fail(path, "", f"the name {short(node.name)} stands twice in one object; leave one out")
+    if isinstance(node, dict):
+        for name, value in node.items():
+            if name not in ("json_schema", "schema"):
+                _check_names(value, f"{path}.{name}" if path else name)
+    elif isinstance(node, list):
+        for i, value in enumerate(node):
+            _check_names(value, f"{path}[{i}]")
 
 
 class _Reader:

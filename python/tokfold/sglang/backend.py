@@ -309,9 +309,11 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
         compiler = self.grammars.text
         if text == "$$ANY$$":
             return compiler.compile_builtin_json_grammar(), None
-        schema = _json.loads(checked(text, "JSON schema", is_json=True))
-        content = None if self._json else {"type": "json_schema", "json_schema": schema}
-        return compiler.compile_json_schema(text, **self._json), content
+        checked(text, "JSON schema", is_json=True)
+        compiled = compiler.compile_json_schema(text, **self._json)
+        if self._json:
+            return compiled, None
+        return compiled, {"type": "json_schema", "json_schema": _json.read(text)}
 
     def _regex(self, text: str) -> tuple[CompiledGrammar, dict[str, Any] | None]:
         compiled = self.grammars.text.compile_regex(checked(text, "regex"))
@@ -326,7 +328,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
 
     def _tag(self, text: str) -> tuple[CompiledGrammar, dict[str, Any] | None]:
         tag = any_tag(text)
-        return self.grammars.tags.compile_structural_tag(tag), tag.get("format")
+        return self.grammars.tags.compile_structural_tag(_json.dumps(tag)), tag.get("format")
 
     def reset(self) -> None:
         """Forget all grammars."""
@@ -398,7 +400,7 @@ class TokfoldGrammarBackend(BaseGrammarBackend):
 
         def read(text: str) -> tuple[CompiledGrammar, None]:
             compiler = self._framing or self.grammars.tags
-            return compiler.compile_structural_tag(_json.loads(text)), None
+            return compiler.compile_structural_tag(text), None
 
         return self._made("structural_tag", _json.dumps(frame(content)), read)
 

@@ -211,7 +211,7 @@ class TokfoldBackend(StructuredOutputBackend):
             lark = _is_lark(spec)
             return grammars.tags.compile_lark(spec) if lark else text.compile_grammar(spec)
         if request_type == options.STRUCTURAL_TAG:
-            return grammars.tags.compile_structural_tag(any_tag(spec))
+            return grammars.tags.compile_structural_tag(_json.dumps(any_tag(spec)))
         raise ValueError(f"tokfold does not know requests of type {request_type}")
 
     def allocate_token_bitmask(self, max_num_seqs: int) -> torch.Tensor:
@@ -319,7 +319,7 @@ def _read(kind: str, text: str, limits: Limits) -> None:
     elif kind == "lark":
         Grammar.from_lark(text, limits=limits)
     else:
-        check_tag(any_tag(text), Interrupt._of(None, limits))
+        check_tag(_json.dumps(any_tag(text)), Interrupt._of(None, limits))
 
 
 def _validation_error() -> type[Exception]:
