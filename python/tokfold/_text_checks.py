@@ -7,6 +7,7 @@ JSON is read and written here without recursion. Bounds of XGrammar's converters
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any, NoReturn
 
 from tokfold import _core, _json
@@ -165,7 +166,15 @@ def loads(text: str, what: str) -> tuple[Any, bool]:
             error.lineno,
             error.colno,
         ) from error
-    except (ValueError, RecursionError, MemoryError) as error:  # a number of thousands of digits
+    except ValueError as error:
+        most = sys.get_int_max_str_digits()
+        raise UnsupportedGrammarError(
+            f"this {what} holds an integer of more than {most:,} digits; write a shorter one",
+            what,
+            1,
+            1,
+        ) from error
+    except (RecursionError, MemoryError) as error:
         raise UnsupportedGrammarError(f"this {what} cannot be read: {error}", what, 1, 1) from error
 
 

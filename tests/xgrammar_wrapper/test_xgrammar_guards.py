@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 import warnings
 
@@ -81,6 +82,68 @@ def test_xgrammar_still_dies_of_it(grammar: str) -> None:
     )
     done = processes.run([sys.executable, "-c", code], text=False)
     assert done.returncode not in (0, 1)
+
+
+# ------------------------------------------------------- dispatch within repeat
+
+WORD = {"type": "const_string", "value": "b"}
+DISPATCH = {"type": "token_dispatch", "rules": [[0, WORD]]}
+
+
+def repeat(content: object, **more: object) -> dict[str, object]:
+    return {"type": "repeat", "min": 1, "max": 3, "content": content, **more}
+
+
+def sequence(*elements: object) -> dict[str, object]:
+    return {"type": "sequence", "elements": [*elements]}
+
+
+TAGS = {
+    "content": repeat(DISPATCH),
+    "content/elements/1": repeat(sequence(WORD, DISPATCH)),
+    "elements/1/content": sequence(WORD, repeat(DISPATCH)),
+    "content/content/content": repeat(repeat({"type": "star", "content": DISPATCH}, min=0)),
+    "content/tags/0/content": repeat(
+        {
+            "type": "tags_with_separator",
+            "separator": ",",
+            "tags": [{"type": "tag", "begin": "a", "content": DISPATCH, "end": "b"}],
+        }
+    ),
+    "rules/0/1/content": {"type": "dispatch", "rules": [["a", repeat(DISPATCH)]]},
+    "content/rules/0/1": repeat({"type": "dispatch", "rules": [["a", DISPATCH]]}),
+    "elements/0/content": sequence(repeat({"rules": [["b", WORD], [0, WORD]]})),  # without type
+}
+"""Where the dispatch stands in a format."""
+
+
+@pytest.mark.parametrize("place", TAGS)
+def test_a_dispatch_on_tokens_within_a_repetition_is_refused(place: str) -> None:
+    tag = {"type": "structural_tag", "format": TAGS[place]}
+    for given in (tag, json.dumps(tag)):
+        with pytest.raises(
+            tokfold.UnsupportedGrammarError, match="'token_dispatch' stands within a 'repeat'"
+        ) as raised:
+            txgr.GrammarCompiler(make_info()).compile_structural_tag(given)
+        assert str(raised.value).startswith(f"#/format/{place}: ")
+    code = f"import xgrammar as x; x.Grammar.from_structural_tag({json.dumps(tag)!r})"
+    done = processes.run([sys.executable, "-c", code], text=False)
+    assert done.returncode not in (0, 1)  # where it is, the guard can go
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        *({"type": name, "content": DISPATCH} for name in ("star", "plus", "optional")),
+        sequence(repeat(WORD), DISPATCH),
+        repeat({"type": "dispatch", "rules": [["a", WORD]]}),
+        repeat({"rules": [["a", WORD]]}),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::tokfold.FallbackWarning")
+def test_other_dispatches_are_not(format: dict[str, object]) -> None:
+    tag = {"type": "structural_tag", "format": format}
+    txgr.GrammarCompiler(make_info()).compile_structural_tag(tag)
 
 
 # ----------------------------------------------------------------- forced bytes

@@ -177,7 +177,7 @@ def test_errors_of_the_compiler() -> None:
 # ------------------------------------------------------------------- stop tokens
 
 
-@pytest.mark.parametrize("override", [[0], [5], [6, 7], [3], 4, [5, 0], [8, 5, 5]])
+@pytest.mark.parametrize("override", [[0], [5], [6, 7], [3], 4, [5, 0], [8, 5, 5], True])
 def test_overridden_stop_tokens(override: int | list[int]) -> None:
     plain, compiled = compiled_pair('root ::= [ab]* "<"?')
     matchers = [

@@ -70,6 +70,40 @@ def test_token_strings_of_structural_tags_are_resolved() -> None:
         txgr.GrammarCompiler(info).compile_structural_tag(tag)
 
 
+@pytest.mark.parametrize(
+    ("call", "options"),
+    [
+        ({"cache_limit_bytes": -5}, {}),
+        ({"cache_limit_bytes": "5"}, {}),
+        ({}, {"separators": ",:"}),
+        ({}, {"separators": (",", 5)}),
+    ],
+)
+def test_options_that_both_refuse(call: dict[str, object], options: dict[str, object]) -> None:
+    raised = []
+    for module in (xgr, txgr):
+        with pytest.raises((RuntimeError, TypeError)) as error:
+            module.GrammarCompiler(make_info(), **call).compile_json_schema("{}", **options)
+        raised.append(error.type)
+    assert raised[0] is raised[1]
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        '{"type": "token", "token": ""}',
+        '{"type": "any_tokens", "exclude_tokens": [""]}',
+        '{"type": "json_schema", "json_schema": {"maximum": %s}}' % ("9" * 5_000),
+    ],
+)
+def test_tags_that_both_refuse(format: str) -> None:
+    for module in (xgr, txgr):
+        with pytest.raises((RuntimeError, tokfold.UnsupportedGrammarError)):
+            module.GrammarCompiler(make_info()).compile_structural_tag(
+                f'{{"type": "structural_tag", "format": {format}}}'
+            )
+
+
 def test_grammars_that_differ_in_token_ids_only() -> None:
     """XGrammar's own cache gives the first one's masks to the second."""
     compiler = txgr.GrammarCompiler(make_info())

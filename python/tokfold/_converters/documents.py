@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -14,12 +15,12 @@ from tokfold._text_checks import (
     TAG_LEVELS,
     check_nesting,
     check_text,
-    loads,
     place,
     pointer_to,
+    refuse,
     refuse_size,
 )
-from tokfold.errors import LimitExceededError, UnsupportedGrammarError
+from tokfold.errors import LimitExceededError
 
 __all__ = ["check_excludes", "check_grammar", "check_tag"]
 
@@ -85,24 +86,33 @@ def check_tag(text: object) -> int:
 
     Raises:
         TypeError: it is no text.
-        UnsupportedGrammarError: a part of it holds NUL or a lone surrogate.
+        UnsupportedGrammarError: a part of it holds NUL or a lone surrogate, or dispatches on tokens
+            within a repetition, on which XGrammar ends the process.
         LimitExceededError: it is too much; at the part.
     """
     source = check_text(text, "structural tag")
     check_nesting(source, "structural tag", TAG_LEVELS)
     try:
-        tag, _ = loads(source, "structural tag")
-    except UnsupportedGrammarError:
+        tag = _json.read(source)
+    except json.JSONDecodeError:
         return 0  # XGrammar says what is wrong with it
     levels = work = 0
-    todo: list[tuple[Any, list[object], int]] = [(tag, [], 1)]
+    todo: list[tuple[Any, list[object], int, bool]] = [(tag, [], 1, False)]
     while todo:
-        node, path, depth = todo.pop()
+        node, path, depth, is_repeated = todo.pop()
         levels = max(levels, depth)
         if isinstance(node, list):
-            todo += [(each, [*path, i], depth) for i, each in enumerate(node)]
+            todo += [(each, [*path, i], depth, is_repeated) for i, each in enumerate(node)]
         if not isinstance(node, dict):
             continue
+        if is_repeated and _is_token_dispatch(node):
+            refuse(
+                f"{pointer_to(path)}: 'token_dispatch' stands within a 'repeat'; XGrammar's "
+                "converter would end the process on it. Write 'star', 'plus' or 'optional' in "
+                "place of 'repeat'",
+                "token_dispatch within repeat",
+            )
+        is_repeated = is_repeated or node.get("type") == "repeat"
         for key, value in node.items():
             here = [*path, key]
             try:
@@ -118,7 +128,7 @@ def check_tag(text: object) -> int:
                 elif key == "grammar" and isinstance(value, str):
                     deep, more = check_grammar(value), 0
                 else:
-                    todo.append((value, here, depth + 1))
+                    todo.append((value, here, depth + 1, is_repeated))
                     continue
             except LimitExceededError as error:
                 raise LimitExceededError(
@@ -133,3 +143,13 @@ def check_tag(text: object) -> int:
                     MAX_MACRO_WORK,
                 )
     return levels
+
+
+def _is_token_dispatch(node: dict[str, Any]) -> bool:
+    """Whether XGrammar takes a format for one, which need not say its type."""
+    if "type" in node:
+        return bool(node["type"] == "token_dispatch")
+    rules = node.get("rules")
+    return isinstance(rules, list) and not all(
+        isinstance(rule, list) and rule and isinstance(rule[0], str) for rule in rules
+    )

@@ -73,6 +73,7 @@ class GrammarCompiler:
 
     Raises:
         ValueError: ``tokenizer_info`` is none.
+        RuntimeError, TypeError: ``cache_limit_bytes`` is below -1, or no number.
     """
 
     def __init__(
@@ -101,7 +102,10 @@ class GrammarCompiler:
         self._lock = threading.RLock()
         # no cache of XGrammar's own: it mixes up grammars that differ in token ids only
         self._plain = xgr.GrammarCompiler(
-            tokenizer_info, max_threads=max_threads, cache_enabled=False
+            tokenizer_info,
+            max_threads=max_threads,
+            cache_enabled=False,
+            cache_limit_bytes=cache_limit_bytes,  # which it checks
         )
 
     # -------------------------------------------------------------- compile_*
@@ -157,9 +161,14 @@ class GrammarCompiler:
 
         Raises:
             RuntimeError: XGrammar cannot convert the schema.
+            TypeError: ``separators`` are no tuple or list of texts.
             UnsupportedGrammarError, LimitExceededError: cannot be folded, where ``strict``; or
                 would take XGrammar too long, or end the process.
         """
+        if separators is not None and not (
+            isinstance(separators, tuple | list) and all(isinstance(s, str) for s in separators)
+        ):
+            raise TypeError(f"separators must be two texts, (',', ': '), not {separators!r}")
         if isinstance(schema, dict):
             schema = json_text(schema, "JSON schema")
         text, levels, _ = _converters.check_schema(
@@ -396,6 +405,10 @@ class GrammarCompiler:
             raise
 
     def _token_id(self, token: str) -> int:
+        if not token:
+            raise xgr.InvalidStructuralTagError(
+                "Invalid structural tag error: Token string must be non-empty"
+            )
         try:
             return self._source.token_bytes.index(token.encode())
         except ValueError:

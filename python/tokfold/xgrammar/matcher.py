@@ -503,7 +503,8 @@ class GrammarMatcher:
 def _checked_stops(override: int | list[int] | None, size: int) -> list[int] | None:
     if override is None:
         return None
-    stops = [override] if isinstance(override, int) else [operator.index(t) for t in override]
+    given = [override] if isinstance(override, int) else override
+    stops = [int(operator.index(token)) for token in given]  # of True the index is True
     if not stops:
         raise RuntimeError("The override_stop_tokens should not be empty")
     for token in stops:

@@ -20,8 +20,10 @@ def with_token_ids(text: str, token_id: Callable[[str], int]) -> str:
         text: the tag, as JSON. What is no JSON comes back as it is, for XGrammar to complain.
         token_id: the id of a token's text.
     """
+    if text.startswith("\ufeff"):
+        return text
     try:
-        document = _json.loads(text)
+        document = _json.read(text)
     except json.JSONDecodeError:
         return text
     return _json.dumps(_resolve(document, token_id))
