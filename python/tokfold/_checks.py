@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sized
+from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tokfold.errors import ArgumentTypeError, VocabularyError
+from tokfold.errors import ArgumentTypeError, MatcherStateError, VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,12 +16,20 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound=BaseException)
 
+ANY_NUMBER = 2**32 - 1
+"""Of tokens, bytes or steps: more than a text can have."""
+
 __all__ = [
+    "ANY_NUMBER",
     "bitmask_error",
     "bitmask_row",
     "check_limits",
     "check_number",
+    "checked_count",
+    "checked_parents",
+    "checked_stops",
     "checked_token",
+    "no_bytes",
     "of_row",
     "shared",
     "wrong_type",
@@ -140,12 +148,67 @@ def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
     array = bitmask if tensor is None else tensor
     if not isinstance(array, np.ndarray) or array.dtype != np.int32:
         raise bitmask_error(bitmask, TypeError("the bitmask must be a numpy array of dtype int32"))
-    if not array.flags.c_contiguous or not array.flags.writeable or array.ndim not in (1, 2):
-        raise ValueError("the bitmask must be C-contiguous and writeable, of one or two dimensions")
+    if not array.flags.c_contiguous or array.ndim not in (1, 2):
+        raise ValueError("the bitmask must be C-contiguous, of one or two dimensions")
+    if not array.flags.writeable:
+        raise ValueError("the bitmask cannot be written: it is read-only")
     if array.shape[-1] != words:
         raise ValueError(f"the bitmask has rows of {array.shape[-1]} words, not {words}")
+    if not hasattr(row, "__index__"):
+        raise wrong_type("row", "a whole number", row)
     rows = array.reshape(-1, words)
     if not 0 <= row < len(rows):
         raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
     chosen: npt.NDArray[np.int32] = rows[row]
     return chosen
+
+
+def checked_count(number: Any, name: str) -> int:  # noqa: ANN401 - whatever has an index
+    """A number for the core, where more than it counts are as good as no bound."""
+    if not hasattr(number, "__index__"):
+        raise wrong_type(name, "a whole number", number)
+    found = operator.index(number)
+    if found < 0:
+        raise ValueError(f"{name} must be 0 or more, not {found}")
+    return min(found, ANY_NUMBER)
+
+
+def checked_stops(stop_token_ids: object, vocabulary: Sized) -> list[int] | None:
+    """Stop tokens in place of the vocabulary's, or None; errors as :func:`checked_token`."""
+    if stop_token_ids is None:
+        return None
+    if isinstance(stop_token_ids, str | bytes) or not isinstance(stop_token_ids, Iterable):
+        raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
+    return [checked_token(token_id, vocabulary) for token_id in stop_token_ids]
+
+
+def no_bytes(data: object) -> ArgumentTypeError:
+    """The error for what ``accept_bytes`` does not take."""
+    hint = ""
+    if isinstance(data, str):
+        hint = ": pass a str to accept_string"
+    elif isinstance(data, bytearray | memoryview):
+        hint = ": pass bytes(data), which is a copy"
+    return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")
+
+
+def checked_parents(parents: Sequence[int]) -> list[int]:
+    """The nodes before the nodes of a draft, each an earlier one, or -1.
+
+    Raises:
+        ValueError: one is below -1.
+        MatcherStateError: one is not earlier.
+    """
+    nodes = [operator.index(node) for node in parents]
+    for index, node in enumerate(nodes):
+        if node < -1:
+            raise ValueError(
+                f"parents[{index}] is {node}: pass an earlier node, or -1 for the place of the "
+                "matcher"
+            )
+        if node >= index:
+            raise MatcherStateError(
+                f"node {index} of the draft follows node {node}, which does not stand before it: "
+                f"parents[{index}] must be an earlier node, or -1 for the place of the matcher"
+            )
+    return nodes

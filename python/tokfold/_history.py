@@ -128,8 +128,15 @@ def begin(
             1,
             1,
         )
-    if not matcher.accept_bytes(prefix.encode()):
-        data, read = prefix.encode(), 0
+    try:
+        data = prefix.encode()
+    except UnicodeEncodeError as error:
+        raise MatcherStateError(
+            f"no text of the grammar begins with the prefix {prefix!r}: character "
+            f"{error.start + 1} is a lone surrogate, which is no character; decode it as UTF-8"
+        ) from error
+    if not matcher.accept_bytes(data):
+        read = 0
         while read < len(data) and matcher.accept_bytes(data[read : read + 1]):
             read += 1
         raise MatcherStateError(

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, checked_token, shared, wrong_type
+from tokfold._checks import (
+    ANY_NUMBER,
+    bitmask_error,
+    checked_count,
+    checked_parents,
+    checked_stops,
+    checked_token,
+    no_bytes,
+    shared,
+    wrong_type,
+)
 from tokfold._forced import encoded, whole_characters
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
@@ -35,8 +44,6 @@ __all__ = ["Matcher"]
 
 MAX_FORCED_BYTES = 4_096
 MAX_CLOSING_TOKENS = 4_096
-_ANY_NUMBER = 2**32 - 1
-"""Of tokens: more than a text can have."""
 
 NO_BUDGET = "prefer_end counts the last tokens of max_tokens: pass that too"
 NO_END = (
@@ -131,15 +138,7 @@ class Matcher(metaclass=Named):
         """
         if not isinstance(compiled, CompiledGrammar):
             raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
-        if isinstance(stop_token_ids, str | bytes) or not (
-            stop_token_ids is None or isinstance(stop_token_ids, Iterable)
-        ):
-            raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
-        stops = (
-            None
-            if stop_token_ids is None
-            else [checked_token(i, compiled.vocabulary) for i in stop_token_ids]
-        )
+        stops = checked_stops(stop_token_ids, compiled.vocabulary)
         self.compiled = compiled
         self._is_cancelled = self._is_restored = False
         self._before: bytes | None = b""
@@ -158,8 +157,8 @@ class Matcher(metaclass=Named):
     def _limit_tokens(self, max_tokens: int | None, prefer_end: int) -> None:
         """The budget of the text, from its first step on."""
         if max_tokens is not None:
-            most, last = _count(max_tokens, "max_tokens"), _count(prefer_end, "prefer_end")
-            self._core.limit_tokens(most, last)
+            most = checked_count(max_tokens, "max_tokens")
+            self._core.limit_tokens(most, checked_count(prefer_end, "prefer_end"))
         elif prefer_end:
             raise ValueError(NO_BUDGET)
 
@@ -202,7 +201,7 @@ class Matcher(metaclass=Named):
             StopTokenWarning: the row is empty, since the text is complete and nothing can follow
                 it, and nothing can end it: the vocabulary has no stop token.
         """
-        left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = _within(interrupt)
         try:
             is_restricted = self._core.fill(bitmask, row, ends, left)
@@ -255,7 +254,7 @@ class Matcher(metaclass=Named):
             TokenBudgetError, UnsupportedGrammarError: as :meth:`fill_bitmask`.
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
-        left = None if tokens_left is None else _count(tokens_left, "tokens_left")
+        left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = _within(interrupt)
         try:
             return self._core.fill_classes(bitmask, row, ends, left)
@@ -304,7 +303,7 @@ class Matcher(metaclass=Named):
             As :meth:`accept_token`.
         """
         if not isinstance(data, bytes):
-            raise _no_bytes(data)
+            raise no_bytes(data)
         try:
             return self._core.accept_bytes(data, _within(interrupt))
         except CancelledError as error:
@@ -376,7 +375,7 @@ class Matcher(metaclass=Named):
                 parent is below -1.
         """
         ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
-        nodes = list(range(-1, len(ids) - 1)) if parents is None else _parents(parents)
+        nodes = list(range(-1, len(ids) - 1)) if parents is None else checked_parents(parents)
         ends = _within(interrupt)
         try:
             allowed = self._core.fill_draft(nodes, ids, bitmask, classes, ends)
@@ -500,7 +499,7 @@ class Matcher(metaclass=Named):
             UnsupportedGrammarError, LimitExceededError, CancelledError: as :meth:`shortest`.
         """
         try:
-            return self._core.closing_tokens(_count(limit, "limit"), _within(interrupt))
+            return self._core.closing_tokens(checked_count(limit, "limit"), _within(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -535,7 +534,7 @@ class Matcher(metaclass=Named):
             b'1]'
         """
         try:
-            return self._core.closing_bytes(_count(limit, "limit"), _within(interrupt))
+            return self._core.closing_bytes(checked_count(limit, "limit"), _within(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -595,7 +594,7 @@ class Matcher(metaclass=Named):
                 ``max_accept_work``.
             CancelledError: as :meth:`accept_token`.
         """
-        limit = _count(limit, "limit")
+        limit = checked_count(limit, "limit")
         try:
             return self._core.forced_bytes(limit, _within(interrupt))
         except CancelledError as error:
@@ -695,9 +694,9 @@ class Matcher(metaclass=Named):
     def _allow_tokens(self, left: int | None, prefer_end: int | None = None) -> None:
         """Allow so many tokens more, or any number. Errors as for ``max_tokens``."""
         last = self._core.prefer_end() if prefer_end is None else prefer_end
-        self._core.limit_tokens(_ANY_NUMBER, last)
+        self._core.limit_tokens(ANY_NUMBER, last)
         if left is not None:
-            read = _ANY_NUMBER - (self._core.tokens_left() or 0)
+            read = ANY_NUMBER - (self._core.tokens_left() or 0)
             self._core.limit_tokens(read + left, last)
 
     def _tokens_to_end(self, enough: int = 0) -> int | None:
@@ -859,51 +858,9 @@ def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     return compiled.terminate_without_stop_token if terminate is None else terminate
 
 
-def _no_bytes(data: object) -> ArgumentTypeError:
-    """The error for what :meth:`Matcher.accept_bytes` does not take."""
-    hint = ""
-    if isinstance(data, str):
-        hint = ": pass a str to accept_string"
-    elif isinstance(data, bytearray | memoryview):
-        hint = ": pass bytes(data), which is a copy"
-    return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")
-
-
-def _parents(parents: Sequence[int]) -> list[int]:
-    """The nodes before the nodes of a draft, each an earlier one, or -1.
-
-    Raises:
-        ValueError: one is below -1.
-        MatcherStateError: one is not earlier.
-    """
-    nodes = [operator.index(node) for node in parents]
-    for index, node in enumerate(nodes):
-        if node < -1:
-            raise ValueError(
-                f"parents[{index}] is {node}: pass an earlier node, or -1 for the place of the "
-                "matcher"
-            )
-        if node >= index:
-            raise MatcherStateError(
-                f"node {index} of the draft follows node {node}, which does not stand before it: "
-                f"parents[{index}] must be an earlier node, or -1 for the place of the matcher"
-            )
-    return nodes
-
-
 def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
     if interrupt is None:
         return None
     if not isinstance(interrupt, Interrupt):
         raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
     return interrupt._core
-
-
-def _count(number: int, name: str) -> int:
-    """A number of tokens for the core, where more than it counts are as good as no bound."""
-    if not hasattr(number, "__index__"):
-        raise wrong_type(name, "a whole number", number)
-    number = operator.index(number)
-    if number < 0:
-        raise ValueError(f"{name} must be 0 or more, not {number}")
-    return min(number, _ANY_NUMBER)

@@ -120,7 +120,7 @@ def test_drafts_are_what_forks_say() -> None:
     assert matcher.state == before
     chain = np.zeros((3, store.words), np.int32)
     assert matcher.fill_bitmask_draft(ids[:2], chain).all()
-    with pytest.raises(ValueError, match="parent"):
+    with pytest.raises(MatcherStateError, match="parents"):
         matcher.fill_bitmask_draft(ids, rows, [0] * len(ids))
     with pytest.raises(ValueError, match="8 rows"):
         matcher.fill_bitmask_draft(ids, rows[:3], parents)

@@ -151,7 +151,7 @@ def test_steps_forks_and_stop_tokens() -> None:
     fork = matcher.fork()
     assert matcher.accept_token(stop)
     assert matcher.is_terminated
-    assert not matcher.is_accepting
+    assert matcher.is_accepting
     with pytest.raises(MatcherStateError, match="has ended"):
         matcher.accept_token(0)
     with pytest.raises(MatcherStateError, match="has ended"):

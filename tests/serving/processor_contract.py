@@ -127,6 +127,12 @@ class EndingContract:
         assert all(taken(call([5, STOP])))
         assert taken(drive(by_itself('root ::= ""'))([5])) == only(STOP)
 
+    def test_a_prefix_that_is_no_text(self, drive) -> None:
+        with pytest.raises(
+            tokfold.MatcherStateError, match=r"prefix 'a.ud800': character 2 is a lone surrogate"
+        ):
+            drive(compiled('root ::= "a"+'), prefix="a\ud800")
+
     def test_ended_by_itself_from_a_matcher(self, drive) -> None:
         """Its own stop tokens stand for those of the vocabulary."""
         begun = tokfold.Matcher(

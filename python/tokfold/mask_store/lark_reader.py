@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from tokfold._checks import wrong_type
 from tokfold._extras import require
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import (
@@ -38,6 +39,8 @@ def open_lark(
     Raises:
         OSError: the file cannot be read.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", "a str or a path", path)
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8")
@@ -96,6 +99,7 @@ def read_lark(
     Raises:
         LarkGrammarError: Lark refuses the grammar (its message is kept), a file that it imports
             cannot be read, or the post-lexer has not the attributes of an indenter.
+        ArgumentTypeError: an argument has another type.
         MissingExtraError: the package ``lark`` is not installed.
     """
     lark = require("lark", "lark", "a mask store of a Lark grammar")
@@ -104,7 +108,16 @@ def read_lark(
             f"{lexer!r} is no lexer that a mask store can be made for: "
             "pass 'contextual' or 'basic' (the dynamic lexers need Earley)"
         )
-    starts = (start,) if isinstance(start, str) else tuple(start)
+    if not isinstance(text, str):
+        raise wrong_type("text", "a str", text)
+    if isinstance(g_regex_flags, bool) or not isinstance(g_regex_flags, int):
+        raise wrong_type("g_regex_flags", "flags of re, such as re.IGNORECASE", g_regex_flags)
+    if isinstance(import_paths, str) or not isinstance(import_paths, Iterable):
+        raise wrong_type("import_paths", "a list of folders", import_paths)
+    starts = (start,) if isinstance(start, str) or not isinstance(start, Iterable) else (*start,)
+    for name in starts:
+        if not isinstance(name, str):
+            raise wrong_type("start", "a name of a rule, or a list of them", name)
     if not starts:
         raise LarkGrammarError("no start symbol: pass at least one")
     indentation = _indentation(postlex)

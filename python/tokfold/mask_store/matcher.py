@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_row, check_number, checked_token
+from tokfold._checks import (
+    bitmask_row,
+    checked_count,
+    checked_parents,
+    checked_stops,
+    checked_token,
+    no_bytes,
+    wrong_type,
+)
 from tokfold.errors import MatcherStateError, VocabularyError
 from tokfold.mask_store.store import MaskStore
 from tokfold.vocabulary import Vocabulary
@@ -37,12 +45,15 @@ class StoreMatcher:
 
         Raises:
             VocabularyError: a stop token is outside the vocabulary.
+            ArgumentTypeError: an argument has another type.
         """
+        if not isinstance(store, MaskStore):
+            raise wrong_type("store", "a tokfold.mask_store.MaskStore", store)
         self.store = store
         vocabulary = store.vocabulary
         known = vocabulary.stop_token_ids
-        given = known if stop_token_ids is None else stop_token_ids
-        self._stops = tuple(sorted({checked_token(i, vocabulary) for i in given}))
+        given = checked_stops(stop_token_ids, vocabulary)
+        self._stops = tuple(sorted({*(known if given is None else given)}))
         # A stop token of the vocabulary that is none here is no text either.
         silent = sorted({*known, *vocabulary.special_token_ids} - set(self._stops))
         self._core = _core.StoreText(store._core, list(self._stops), silent)
@@ -88,12 +99,15 @@ class StoreMatcher:
         Raises:
             VocabularyError, MatcherStateError, LimitExceededError: as :meth:`accept_token`. The
                 rows then mean nothing.
-            ValueError: the bitmask has too few rows, or the parents do not fit the tokens.
+                MatcherStateError too where a parent does not stand before its node.
+            ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
+                parent is below -1.
         """
         ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
-        before = list(range(-1, len(ids) - 1)) if parents is None else list(parents)
-        if len(before) != len(ids) or any(not -1 <= p < i for i, p in enumerate(before)):
-            raise ValueError("each token needs a parent: a node before it, or -1")
+        before = range(-1, len(ids) - 1) if parents is None else checked_parents(parents)
+        if len(before) != len(ids):
+            raise ValueError("as many parents as tokens are needed")
+        bitmask_row(bitmask, 0, self.store.words)
         if bitmask.ndim != 2 or bitmask.shape[0] <= len(ids):
             raise ValueError(f"the bitmask needs {len(ids) + 1} rows")
         self.fill_bitmask(bitmask, 0)
@@ -127,11 +141,27 @@ class StoreMatcher:
         )
 
     def accept_string(self, text: str) -> bool:
-        """Read the UTF-8 of a text as one step; as :meth:`accept_token`."""
-        return self.accept_bytes(text.encode())
+        """Read the UTF-8 of a text as one step; as :meth:`accept_token`.
+
+        A text with a lone surrogate has no UTF-8, and no grammar takes it.
+        """
+        if not isinstance(text, str):
+            raise wrong_type("text", "a str", text)
+        try:
+            data = text.encode()
+        except UnicodeEncodeError:
+            return False
+        return self.accept_bytes(data)
 
     def accept_bytes(self, data: bytes) -> bool:
-        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`."""
+        """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`.
+
+        Raises:
+            ArgumentTypeError: ``data`` is no bytes; a str is for :meth:`accept_string`.
+            As :meth:`accept_token`.
+        """
+        if not isinstance(data, bytes):
+            raise no_bytes(data)
         # Longest tokens first: lexer states are known behind tokens only.
         vocabulary = self.store.vocabulary
         ids = vocabulary.encode_greedy(data) if len(data) > 1 else None
@@ -143,9 +173,9 @@ class StoreMatcher:
 
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
+            ArgumentTypeError, ValueError: ``count`` is no whole number, or negative.
         """
-        check_number("count", count, 0)
-        self._core.rollback(count)
+        self._core.rollback(checked_count(count, "count"))
 
     def reset(self) -> None:
         """Take back all steps."""
@@ -161,8 +191,8 @@ class StoreMatcher:
 
     @property
     def is_accepting(self) -> bool:
-        """Whether the text may end here."""
-        return self._core.may_end()
+        """Whether the text may end here, or has ended."""
+        return self.is_terminated or self._core.may_end()
 
     @property
     def is_terminated(self) -> bool:
@@ -212,10 +242,9 @@ class StoreMatcher:
         Raises:
             MatcherStateError: the text has ended.
         """
-        check_number("limit", limit, 0)
-        limit = min(limit, _MOST_FORCED_BYTES)
+        limit = min(checked_count(limit, "limit"), _MOST_FORCED_BYTES)
         forced, ahead = b"", self.fork()
-        while len(forced) < limit and not ahead.is_accepting:
+        while len(forced) < limit and not ahead._core.may_end():
             more = _common_prefix(ahead._allowed())
             forced += more
             try:

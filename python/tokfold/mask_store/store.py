@@ -14,12 +14,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tokfold import _core
+from tokfold._checks import check_number, wrong_type
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.lexer_types import LexerLimits
 from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.transitions import ROWS, Transitions, build_transitions
-from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = ["MaskStore"]
 
@@ -60,7 +61,14 @@ class MaskStore:
         Raises:
             LarkGrammarError: the grammar cannot be used; the message says why.
             LimitExceededError: a bound was reached.
+            ArgumentTypeError, ValueError: an argument has another type, or a bound is negative.
         """
+        if not isinstance(grammar, LarkGrammar):
+            what = "a LarkGrammar, as tokfold.mask_store.read_lark(text) makes one"
+            raise wrong_type("grammar", what, grammar)
+        if limits is not None and not isinstance(limits, LexerLimits):
+            raise wrong_type("limits", "tokfold.mask_store.LexerLimits or None", limits)
+        _check(vocabulary, max_kept, max_bytes, progress)
         transitions = build_transitions(grammar, vocabulary, limits=limits, progress=progress)
         transitions.release()
         self._make(transitions, max_kept, max_bytes, progress)
@@ -100,6 +108,8 @@ class MaskStore:
         """
         from tokfold.mask_store.saved import write
 
+        if not isinstance(path, str | os.PathLike):
+            raise wrong_type("path", "a str or a path", path)
         write(self.transitions, path)
 
     @classmethod
@@ -125,9 +135,11 @@ class MaskStore:
 
         Raises:
             ArtifactError: the file is damaged, of another version, or of another vocabulary.
+            ArgumentTypeError, ValueError: as when it is built.
         """
         from tokfold.mask_store.saved import checked, read
 
+        _check(vocabulary, max_kept, max_bytes, progress)
         transitions = read(path, vocabulary, mmap=mmap)
         self = cls.__new__(cls)
         with checked(path):
@@ -146,6 +158,15 @@ class MaskStore:
 
     def __repr__(self) -> str:
         return f"<MaskStore of {self.grammar.source}, {len(self.vocabulary)} tokens>"
+
+
+def _check(vocabulary: Vocabulary, max_kept: int, max_bytes: int, progress: object) -> None:
+    """Refuse arguments of a wrong type, and negative bounds."""
+    check_vocabulary(vocabulary)
+    check_number("max_kept", max_kept, 0)
+    check_number("max_bytes", max_bytes, 0)
+    if progress is not None and not callable(progress):
+        raise wrong_type("progress", "a function of two numbers, or None", progress)
 
 
 def _indentation(
