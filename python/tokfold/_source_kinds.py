@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import typing
 from collections.abc import Mapping
@@ -10,6 +9,7 @@ from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
+from tokfold import _json
 from tokfold._sources.regular import said_of_compiled
 from tokfold._sources.schema_errors import part_meant, role
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
@@ -174,7 +174,7 @@ def _is_tool(value: object) -> bool:
 
 def _is_json(text: str) -> bool:
     try:
-        json.loads(text)
+        _json.read(text)
     except (ValueError, RecursionError):
         return False
     return True

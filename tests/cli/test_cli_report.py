@@ -100,6 +100,20 @@ def test_options_of_the_converter_are_part_of_the_case(folder):
     assert "name the file" in fails("report", "--options", "{}")
 
 
+@pytest.mark.parametrize(
+    "schema", ['{"const": 9007199254740993.0}', '{"maximum": %s}' % ("9" * 5_000)]
+)
+def test_numbers_that_python_changes_are_reported_as_they_are_written(folder, schema):
+    content = f'{{"type": "json_schema", "json_schema": {schema}}}'
+    tag = f'{{"type": "structural_tag", "format": {content}}}'
+    for key, text in (("json_schema", schema), ("structural_tag", tag)):
+        (folder / "given.json").write_text(text, encoding="utf-8")
+        (folder / "number.txt").write_text("9007199254740993", encoding="utf-8")
+        found = report(folder / "given.json", "--text", folder / "number.txt")
+        assert found["case"][key] == text
+        assert found["result"]["accepted"] is True
+
+
 def test_replay_reads_a_report(folder):
     output = folder / "report.json"
     run("report", folder / "pairs.gbnf", "--text", folder / "text.txt", "-o", output)

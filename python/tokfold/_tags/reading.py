@@ -113,7 +113,8 @@ def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
         return tag
     try:
         document = _json.read(tag)
-        _check_names(document, "")
+        if isinstance(document, dict | list):
+            _check_names(document, "")
     except json.JSONDecodeError as error:
         raise StructuralTagError(
             f"the structural tag is no JSON: line {error.lineno}, column {error.colno}: "
@@ -126,17 +127,14 @@ def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
     return document
 
 
-def _check_names(node: object, path: str) -> None:
+def _check_names(node: dict[str, Any] | list[Any], path: str) -> None:
     """Refuse a name that stands twice in an object of a tag; what reads schemas finds it there."""
     if isinstance(node, _json.Repeated):
         fail(path, "", f"the name {short(node.name)} stands twice in one object; leave one out")
-    if isinstance(node, dict):
-        for name, value in node.items():
-            if name not in ("json_schema", "schema"):
-                _check_names(value, f"{path}.{name}" if path else name)
-    elif isinstance(node, list):
-        for i, value in enumerate(node):
-            _check_names(value, f"{path}[{i}]")
+    for name, value in node.items() if isinstance(node, dict) else enumerate(node):
+        if isinstance(value, dict | list) and name not in ("json_schema", "schema"):
+            step = f"[{name}]" if isinstance(name, int) else f".{name}"
+            _check_names(value, (path + step).removeprefix("."))
 
 
 class _Reader:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import enum
 import importlib.resources
-import json
 import re
 import sys
 import warnings
@@ -14,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tokfold import Grammar
+from tokfold import Grammar, _json
 from tokfold._extras import how_to_install, xgrammar_reason
 from tokfold.errors import (
     GrammarSyntaxError,
@@ -182,7 +181,7 @@ def decoded(data: bytes, name: str) -> str:
 def _checked_json(text: str, name: str) -> GrammarKind:
     """Which of the two JSON formats it is; the converters' own errors do not say where."""
     try:
-        document = json.loads(text)
+        document = _json.read(text)
     except (ValueError, RecursionError) as error:
         raise TokfoldError(f"{name}: not a JSON document: {error}") from error
     if isinstance(document, dict) and document.get("type") == "structural_tag":

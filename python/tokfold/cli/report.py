@@ -19,7 +19,7 @@ import numpy as np
 import typer
 
 import tokfold
-from tokfold import Grammar, Matcher, Vocabulary, compile, recognize
+from tokfold import Grammar, Matcher, Vocabulary, _json, compile, recognize
 from tokfold.cli.console import print_json, report_note
 from tokfold.cli.inputs import (
     STDIN,
@@ -224,11 +224,13 @@ def _case(
     kind = kind or kind_of_file(grammar)
     source: Any = grammar if kind is GrammarKind.REGEX else decoded(read_text(grammar), grammar)
     if kind in (GrammarKind.JSON_SCHEMA, GrammarKind.STRUCTURAL_TAG):
-        # What is no JSON is reported as the text that it is.
+        # What is no JSON is reported as the text that it is, and so is what Python changes.
         with contextlib.suppress(ValueError, RecursionError):
-            source = json.loads(source)
-        if isinstance(source, dict) and source.get("type") == "structural_tag":
-            kind = GrammarKind.STRUCTURAL_TAG
+            document = _json.read(source)
+            if isinstance(document, dict) and document.get("type") == "structural_tag":
+                kind = GrammarKind.STRUCTURAL_TAG
+            value = json.loads(source)
+            source = value if _json.dumps(value) == _json.dumps(document) else source
     case = {_KEYS[kind]: source}
     if root is not None:
         case["root"] = root
