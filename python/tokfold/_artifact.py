@@ -109,6 +109,7 @@ class Encoded:
     def write(self, path: StrPath) -> None:
         """Write the file, all of it or nothing: see :func:`write`."""
         destination = os.fspath(path)
+        _check_regular(destination)
         folder = os.path.dirname(destination) or os.curdir
         aside = os.path.join(folder, f".tokfold-{secrets.token_hex(16)}.part")
         try:
@@ -164,6 +165,18 @@ def encode(kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]
     return Encoded(Artifact(plain_header, stored), total, head.ljust(begin, b"\0"))
 
 
+def _check_regular(path: str | bytes) -> None:
+    """Refuse to take the place of a device, a pipe or a socket, or of a link to one."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return  # nothing stands there; writing says what else is wrong
+    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+        raise ArtifactError(
+            f"{os.fsdecode(path)}: is no regular file, and saving would replace it: save to a file"
+        )
+
+
 def write(
     path: StrPath, kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]
 ) -> None:
@@ -174,13 +187,15 @@ def write(
     most a file whose name matches :data:`ASIDE_NAME`.
 
     Args:
-        path: the file; its folder must exist. A symbolic link is replaced, not followed.
+        path: the file; its folder must exist. A symbolic link is replaced, not followed; a device,
+            a pipe or a socket is left alone, and so is a link to one.
         kind: what the artefact is: lower-case letters, digits and hyphens.
         header: JSON values, at most 64 levels and 1 MiB of text. Tuples come back as lists.
         arrays: arrays of integers or floats of fixed width; anything else is refused.
 
     Raises:
-        ArtifactError: the file cannot be written; its cause is the ``OSError``.
+        ArtifactError: the file cannot be written; its cause is the ``OSError``. Or it is no regular
+            file.
         TypeError: a header entry or an array is of a type that the format does not hold.
         ValueError: ``kind`` is malformed; the header is too long or too deep, or holds NaN.
 

@@ -301,8 +301,8 @@ def compile(
             pydantic model, a dataclass, a ``TypedDict``, ``list[int]``); a structural tag as a
             mapping; a list of texts, for one of them. All options are the defaults of the
             ``from_`` methods of :class:`Grammar`: call these to choose others, and for patterns,
-            Lark, files and JSON text. So an object of a schema may have members that the schema
-            does not name, where structural tags and the backends of servers close it.
+            Lark, files and JSON text. So an object of a schema has no members but those that the
+            schema names, where it does not allow others itself.
         vocabulary: the vocabulary.
         limits: bounds on size and work; see :class:`Limits`.
         classes: masks are the same with and without classes, and faster with them. ``"auto"``

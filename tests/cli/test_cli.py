@@ -545,3 +545,12 @@ def test_the_package_runs_as_a_module(module):
     done = processes.run([sys.executable, "-m", module, "--help"])
     assert done.returncode == 0
     assert "explain" in done.stdout
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no device that is full")
+def test_help_that_cannot_be_written_is_an_error():
+    command = f'"{sys.executable}" -m tokfold --help > /dev/full'
+    done = processes.run(["sh", "-c", command])
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("error: ")

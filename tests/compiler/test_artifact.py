@@ -8,6 +8,7 @@ import hashlib
 import json
 import mmap
 import os
+import stat
 import struct
 import sys
 import textwrap
@@ -471,6 +472,19 @@ def test_symbolic_links(tmp_path):
     _artifact.write(tmp_path / "link", KIND, {}, {})
     assert not (tmp_path / "link").is_symlink()
     assert (tmp_path / "target").read_bytes() == before
+
+
+@pytest.mark.skipif(os.name != "posix", reason="there are no named pipes")
+def test_what_is_no_file_stays_in_its_place(tmp_path):
+    """As root, saving to ``/dev/null`` would replace it for all."""
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(ArtifactError, match=f"{name}: is no regular file"):
+            _artifact.write(tmp_path / name, KIND, {}, {})
+    assert stat.S_ISFIFO(os.lstat(tmp_path / "pipe").st_mode)
+    assert (tmp_path / "link").is_symlink()
+    assert remaining(tmp_path) == ["link", "pipe"]
 
 
 def test_a_relative_path_without_folder(tmp_path, monkeypatch):

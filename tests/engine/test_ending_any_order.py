@@ -220,6 +220,15 @@ def test_what_is_required_may_not_change(more: dict[str, object]) -> None:
         Matcher(compiled, max_tokens=100)
 
 
+def test_unique_items_beside_members_in_any_order_have_their_own_reason() -> None:
+    schema = schema_of([], MEMBERS)
+    members = {"list": {"type": "array", "items": {"type": "string"}, "uniqueItems": True}}
+    schema = {**schema, "properties": {**schema["properties"], **members}}
+    compiled = compiled_with(Grammar.from_json_schema(schema, key_order="any"), WALKED)
+    with pytest.raises(tokfold.UnsupportedGrammarError, match="uniqueItems, and objects whose"):
+        Matcher(compiled, max_tokens=100)
+
+
 def test_sets_have_a_bound_of_bytes() -> None:
     names = {f"name{number}": ["1"] for number in range(200)}
     grammar = Grammar.from_json_schema(schema_of(list(names), names), key_order="any")

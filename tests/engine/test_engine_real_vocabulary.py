@@ -78,6 +78,37 @@ def test_masks_within_strings(vocabulary):
     check(tokfold.Grammar.from_ebnf(STRINGS), vocabulary, TEXT.encode())
 
 
+NODES = 40_000
+"""Fewer nodes of the trie than a mask may enter; it has ten times as many."""
+
+LOOKED_FOR = {
+    "type": "object",
+    "patternProperties": {"github": {"type": "string", "pattern": "ab.c"}, "hip": {"type": "null"}},
+    "additionalProperties": {"type": "string", "pattern": "\\.ya?ml$"},
+}
+LOOKED_FOR_TEXT = (
+    '{"my github": "über ab-c, then more 日本語", "file": "docs/naïve/config.yaml", "chip": null, '
+    '"gitlab hipp": null, "gith": "x.yml", "githubgithub": "abéc"}'
+)
+
+
+def test_masks_of_texts_in_which_words_are_looked_for(vocabulary):
+    """Names with a word or without it, values that contain one or end so."""
+    check(tokfold.Grammar.from_json_schema(LOOKED_FOR), vocabulary, LOOKED_FOR_TEXT.encode())
+
+
+def test_most_tokens_are_read_at_once_where_a_word_is_looked_for(vocabulary):
+    """What leads to the states of a search, as they all read on, needs no walk."""
+    schema = {"type": "string", "pattern": "github"}
+    grammar = tokfold.Grammar.from_json_schema(schema)
+    compiled = compiled_with(grammar, vocabulary, classes="never", pool=None)
+    matcher = tokfold.Matcher(compiled)
+    row = tokfold.allocate_bitmask(1, len(vocabulary))
+    assert matcher.accept_string('"')
+    matcher.fill_bitmask(row)
+    assert compiled.counters()["trie_nodes"] < NODES
+
+
 def test_ends_of_strings_in_which_many_letters_differ(vocabulary):
     """Each state of `email` reads most tokens, and `regex` beside it tells their letters apart."""
     formats = {"pattern": "regex", "mail": "email"}

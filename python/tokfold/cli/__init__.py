@@ -29,7 +29,14 @@ def main() -> None:
         if getattr(sys, name) is None:  # the caller has closed it
             setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     if sys.argv[1:] in ([], ["-h"], ["--help"]):
-        sys.stdout.write(help_text())
+        try:
+            sys.stdout.write(help_text())
+            sys.stdout.flush()
+        except OSError as error:
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+            if not isinstance(error, BrokenPipeError):  # else the reader has seen enough
+                print(f"error: {error}", file=sys.stderr)
+                sys.exit(2)
         sys.exit(0)
     try:
         for module in ("typer", "rich"):

@@ -18,10 +18,13 @@ const MAX_TABLES: usize = 1 << 10;
 pub(in crate::engine) const MAX_KEPT: usize = 3;
 
 /// What a set reads, whatever stands below a node.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub(in crate::engine) struct Reads {
     /// Groups of bytes that leave it as it is, those of whole characters included.
     pub(in crate::engine) stays: u32,
+    /// Groups of bytes that lead to several sets, as far as was looked, and how many such bytes are surely read.
+    pub(in crate::engine) wide: u32,
+    pub(in crate::engine) far: u32,
     /// For each of its first entries the groups of bytes that leave that entry as it is; `None` where the
     /// entries were not looked at.
     pub(in crate::engine) kept: Option<[u32; MAX_KEPT]>,

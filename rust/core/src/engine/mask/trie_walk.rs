@@ -86,6 +86,8 @@ pub(in crate::engine) struct Descent {
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
     leads: FxHashMap<SetId, (SetId, u32)>,
+    /// How many sets more than with success were looked at in vain for what all sets read that they lead to.
+    in_vain: u32,
     /// For entries that were looked at for loops, the groups of bytes that lead back to them.
     kept: FxHashMap<Entry, u32>,
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
@@ -129,6 +131,7 @@ impl Descent {
             hot: HotSets::default(),
             tallies: FxHashMap::default(),
             leads: FxHashMap::default(),
+            in_vain: 0,
             kept: FxHashMap::default(),
             roots: FxHashMap::default(),
             roots_bytes: 0,

@@ -3,19 +3,34 @@
 //! In a loop it leaves the set as it is, however many there are; or one of its entries, whatever becomes
 //! of the others: a name goes on beside the keyword that it began like. In a run (eight hexadecimal
 //! digits, a name of at most twelve letters, written out) it leads to the next set, and from there to
-//! the one after that; so all is read that is no longer than the run.
+//! the one after that; so all is read that is no longer than the run. Where bytes lead to several sets, as in a text in
+//! which a word is looked for or may not stand (`"pattern": "github"`), all is read that is no longer than the shortest
+//! way to where one of them ends; there may be none.
 
 use super::Descent;
 use crate::budget::Halt;
 use crate::engine::mask::transition_cache::{MAX_KEPT, Reads};
 use crate::stacks::{Entry, LABEL, NONE, SetId};
 use crate::vocabulary::{BROKEN, group, reads_characters};
+use rustc_hash::FxHashMap;
 
 /// Sets of a run that are looked at. What is longer is walked: few entries are.
 const MAX_RUN: u32 = 12;
 
 /// Nodes at which a run would have been of use, before one is looked for.
 const MISSED: u32 = 16;
+
+/// Nodes of no use for loops and runs, before sets are looked at that lead to others: as much work as that takes.
+const MISSED_LONG: u32 = if cfg!(test) { 20 } else { 1_024 };
+
+/// Where so many more of them were looked at in vain than with success, no more are.
+const MOST_IN_VAIN: u32 = 12;
+
+/// Fewer bytes that are surely read spare hardly any nodes.
+const LEAST_FAR: u32 = 3;
+
+/// The most sets that are looked at for one.
+const MAX_WIDE: usize = 32;
 
 /// Entries of a set that are looked at one by one.
 const MAX_ENTRIES: usize = 16;
@@ -30,7 +45,7 @@ impl Descent {
         left: u32,
     ) -> Result<bool, Halt> {
         let mut reads = self.reads(set, hot)?;
-        if groups & !reads.stays == 0 {
+        if groups & !reads.stays == 0 || groups & !reads.wide == 0 && left <= reads.far {
             return Ok(true);
         }
         let kept = match reads.kept {
@@ -45,11 +60,19 @@ impl Descent {
         if kept.iter().any(|kept| groups & !kept == 0) {
             return Ok(true);
         }
-        if reads.missed < MISSED {
+        if reads.missed < MISSED_LONG {
             reads.missed += 1;
             if reads.missed == MISSED {
                 let (tip, runs) = self.lead(set)?;
                 reads = Reads { runs, steps: u32::from(runs != 0), tip: Some(tip), ..reads };
+            }
+            if reads.missed == MISSED_LONG && self.in_vain < MOST_IN_VAIN {
+                (reads.wide, reads.far) = self.find_wide(set)?;
+                let is_of_use = reads.far >= LEAST_FAR && reads.wide & !reads.stays != 0;
+                self.in_vain = match is_of_use {
+                    true => self.in_vain.saturating_sub(1),
+                    false => self.in_vain + 1,
+                };
             }
             self.hot.set_reads(hot, reads);
         }
@@ -82,7 +105,7 @@ impl Descent {
             return Ok(known);
         }
         let stays = self.find_loop(set, |descent, class| descent.step(set, hot, class), None)?;
-        let reads = Reads { stays, kept: None, runs: 0, steps: 0, tip: None, missed: 0 };
+        let reads = Reads { stays, ..Reads::default() };
         self.hot.set_reads(hot, reads);
         Ok(reads)
     }
@@ -157,6 +180,112 @@ impl Descent {
             }
         }
         Ok(!leaves)
+    }
+
+    /// Groups of bytes, those of whole characters included, and how many of them a set surely reads.
+    fn find_wide(&mut self, set: SetId) -> Result<(u32, u32), Halt> {
+        let mut known = FxHashMap::default();
+        let all = self.read_by(set, &mut known)?;
+        if all == 0 {
+            return Ok((0, 0));
+        }
+        // What leads to a set that reads less than half of it is left out, as a quotation mark and a backslash.
+        let mut groups = all;
+        for (byte, after) in (0u8..).zip(self.steps_by_ascii(set)?) {
+            if all & group(byte) != 0
+                && 2 * (all & self.read_by(after, &mut known)?).count_ones() < all.count_ones()
+            {
+                groups &= !group(byte);
+            }
+        }
+        let has_rest = self.stepper.sets.has_rest(set);
+        let mut met = vec![set];
+        let (mut done, mut bytes) = (0, 0);
+        loop {
+            let level = met.len();
+            while done < level {
+                if !self.leads_on(met[done], groups, &mut met)? || met.len() > MAX_WIDE {
+                    return Ok((groups, bytes));
+                }
+                done += 1;
+            }
+            // Whether the frame is popped on the way matters where it is not at the start.
+            if !has_rest && met[level..].iter().any(|&set| self.stepper.sets.has_rest(set)) {
+                return Ok((groups, bytes));
+            }
+            if met.len() == level {
+                return Ok((groups, u32::MAX));
+            }
+            bytes += 1;
+        }
+    }
+
+    /// Whether all bytes of some groups lead on from a set; where they lead to is added.
+    fn leads_on(&mut self, from: SetId, groups: u32, met: &mut Vec<SetId>) -> Result<bool, Halt> {
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let steps = self.steps_by_ascii(from)?;
+        let mut add = |after: SetId| {
+            if after != NONE && !met.contains(&after) {
+                met.push(after);
+            }
+            after != NONE
+        };
+        for (byte, after) in (0u8..).zip(steps) {
+            if groups & group(byte) != 0 && !add(after) {
+                return Ok(false);
+            }
+        }
+        if groups & group(u8::MAX) == 0 {
+            return Ok(true);
+        }
+        let read = |before: SetId, class, ends: bool| {
+            let after = self.stepper.step(before, class)?;
+            let leads_on = if ends { add(after) } else { after != NONE };
+            Ok(leads_on.then_some(after))
+        };
+        reads_characters(from, |byte| alphabet.class(byte), read)
+    }
+
+    /// Where each byte of ASCII leads from a set.
+    fn steps_by_ascii(&mut self, set: SetId) -> Result<[SetId; 128], Halt> {
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut by_class = [None; 256];
+        let mut steps = [NONE; 128];
+        for (byte, step) in (0u8..).zip(&mut steps) {
+            let class = alphabet.class(byte);
+            let known = &mut by_class[usize::from(class)];
+            *step = match *known {
+                Some(known) => known,
+                None => *known.insert(self.stepper.step(set, class)?),
+            };
+        }
+        Ok(steps)
+    }
+
+    /// The groups of which every byte leads on from a set, and every whole character.
+    fn read_by(&mut self, set: SetId, known: &mut FxHashMap<SetId, u32>) -> Result<u32, Halt> {
+        if let Some(&groups) = known.get(&set) {
+            return Ok(groups);
+        }
+        let network = self.network.clone();
+        let alphabet = network.alphabet();
+        let mut groups = !BROKEN;
+        for (byte, after) in (0u8..).zip(self.steps_by_ascii(set)?) {
+            if after == NONE {
+                groups &= !group(byte);
+            }
+        }
+        let read = |before: SetId, class, _| {
+            let after = self.stepper.step(before, class)?;
+            Ok((after != NONE).then_some(after))
+        };
+        if !reads_characters(set, |byte| alphabet.class(byte), read)? {
+            groups &= !group(u8::MAX);
+        }
+        known.insert(set, groups);
+        Ok(groups)
     }
 
     /// Whether a set is the one that a loop began with, or covers the entry that it began with.

@@ -73,7 +73,11 @@ impl Matcher {
             vocabulary.is_textual(id) || network.takes_tokens() && vocabulary.is_whole(id)
         };
         let unique = network.only_unique_items();
-        let message = if !network.counts_sets() {
+        let message = if !network.counts_sets() && network.has_unique_items() {
+            "the text has arrays with uniqueItems, and objects whose members come in any order, which are not counted \
+             together; compile with key_order=\"schema\""
+                .into()
+        } else if !network.counts_sets() {
             "what is required of an object whose members come in any order changes with the members that were read, \
              and its sets are not counted; compile with key_order=\"schema\""
                 .into()
