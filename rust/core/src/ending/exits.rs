@@ -96,6 +96,8 @@ impl Row {
     /// Adds an exit within a token: it and the one of the same cost become one, which is returned if it is new.
     pub(super) fn put_within(&mut self, dawg: &mut Dawg, mut exit: Exit) -> Option<Exit> {
         let root = dawg.root();
+        // Where a grammar counts bytes, rows may have a hundred exits.
+        dawg.unions.work += self.exits.len() as u64;
         let mut same = None;
         for (at, known) in self.exits.iter().enumerate() {
             if known.node == root || known.tokens > exit.tokens {
