@@ -86,7 +86,7 @@ pub(in crate::engine) struct Descent {
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
     leads: FxHashMap<SetId, (SetId, u32)>,
-    /// How many sets more than with success were looked at in vain for what all sets read that they lead to.
+    /// Searches for what all sets read that a set leads to (`runs`): those in vain, less those with success.
     in_vain: u32,
     /// For entries that were looked at for loops, the groups of bytes that lead back to them.
     kept: FxHashMap<Entry, u32>,

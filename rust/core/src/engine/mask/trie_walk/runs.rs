@@ -20,16 +20,16 @@ const MAX_RUN: u32 = 12;
 /// Nodes at which a run would have been of use, before one is looked for.
 const MISSED: u32 = 16;
 
-/// Nodes of no use for loops and runs, before sets are looked at that lead to others: as much work as that takes.
+/// Misses of a set before the walk looks at all sets that it leads to, which takes about as long as so many nodes.
 const MISSED_LONG: u32 = if cfg!(test) { 20 } else { 1_024 };
 
-/// Where so many more of them were looked at in vain than with success, no more are.
+/// Such searches in vain, less those with success, after which there are no more.
 const MOST_IN_VAIN: u32 = 12;
 
-/// Fewer bytes that are surely read spare hardly any nodes.
+/// A search that finds fewer bytes than this is in vain: it spares hardly any nodes.
 const LEAST_FAR: u32 = 3;
 
-/// The most sets that are looked at for one.
+/// The most sets that one search looks at.
 const MAX_WIDE: usize = 32;
 
 /// Entries of a set that are looked at one by one.
@@ -182,7 +182,8 @@ impl Descent {
         Ok(!leaves)
     }
 
-    /// Groups of bytes, those of whole characters included, and how many of them a set surely reads.
+    /// Groups of bytes, those of whole characters included, and how many such bytes a set reads whatever they are: the
+    /// search is breadth first, and ends where one of them leads nowhere.
     fn find_wide(&mut self, set: SetId) -> Result<(u32, u32), Halt> {
         let mut known = FxHashMap::default();
         let all = self.read_by(set, &mut known)?;
