@@ -220,9 +220,99 @@ def test_as_many_items_as_there_are_values(schema: Schema, accepted: str, reject
     assert found.prefix(rejected) < len(rejected)
 
 
-def test_two_depths_are_refused_by_name() -> None:
-    inner = {"type": "array", "items": {"type": "integer"}}
-    schema = {"anyOf": [*sets(inner), {"type": "array", "items": INTEGERS}]}
-    with pytest.raises(UnsupportedSchemaError, match="at different places") as caught:
-        Grammar.from_json_schema({"properties": {"a": schema}})
-    assert (caught.value.keyword, caught.value.pointer) == ("uniqueItems", "#/properties/a/anyOf/0")
+LISTS = {"type": "array", "items": {"type": "integer"}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "accepted", "rejected"),
+    [
+        (
+            {"anyOf": [*sets(LISTS), {"type": "array", "items": INTEGERS}]},
+            ["[[1,1],[1]]", "[[1,2],[1,2]]", "[[1,1]]", "[[1],[1]]", "[]"],
+            ["[[1,1],[1,1]]", "[[1,2],[1,2],[1,1]]", "[[1,1],[2],[2]]", "[[1],[1],[2,2]]"],
+        ),
+        (
+            {"anyOf": [*sets(INTEGERS), {"type": "array", "items": LISTS}]},
+            ["[[1,1],[1,1]]", "[[1,2],[1,2]]", "[[1,2],[2,1]]"],
+            ["[[1,1],[true]]"],
+        ),
+        (
+            {
+                "anyOf": [
+                    *sets({"type": "array", "items": INTEGERS}),
+                    {"type": "array", "items": sets(LISTS)[0]},
+                    *sets(*sets(LISTS)),
+                ]
+            },
+            ["[[[1,2]],[[2,1]]]", "[[[1],[1]],[[1]]]", "[[[1,1]],[[1,1]]]", "[[[1,1]],[[2,2]]]"],
+            ["[[[1,1],[1,1]]]", "[[[1,1]],[[2],[2]]]", "[[[1,1],[2]],[[3],[3]]]"],
+        ),
+    ],
+)
+def test_arrays_at_several_depths(schema: Schema, accepted: list[str], rejected: list[str]) -> None:
+    """A text is several arrays, each of which begins at its own bracket."""
+    test_unions(schema, accepted, rejected)
+
+
+DEEP: list[Schema] = [
+    LISTS,
+    INTEGERS,
+    STRINGS,
+    *sets({"type": ["integer", "array"], "items": {"type": "integer"}}),
+    {"type": "array", "items": INTEGERS},
+    *sets(LISTS),
+    *sets(INTEGERS),
+    {"type": "object", "additionalProperties": INTEGERS},
+    {"type": ["array", "integer"], "items": {"type": "array"}, "uniqueItems": True},
+]
+PARTS = [
+    [],
+    [1],
+    [2],
+    [1, 1],
+    [1, 2],
+    ["a"],
+    ["a", "a"],
+    [[1]],
+    [[1, 1]],
+    {"k": [1]},
+    {"k": [1, 1]},
+    1,
+]
+
+
+@pytest.mark.parametrize("seed", range(1_000 if LONG else 60))
+def test_random_arrays_at_several_depths(seed: int) -> None:
+    random = Random(seed)
+    branches = [
+        {"type": "array", "items": random.choice(DEEP), "uniqueItems": random.random() < 0.6}
+        for _ in range(random.choice((2, 2, 3)))
+    ]
+    schema: Schema = {"anyOf": branches}
+    if random.random() < 0.3:
+        schema = {"type": "array", "items": schema, "uniqueItems": random.random() < 0.5}
+    try:
+        found = language(schema, max_whitespace=0)
+        compiled = compiled_of(Grammar.from_json_schema(schema, separators=(",", ":")), BYTES)
+    except RefusedError as error:
+        if error.reason not in REFUSED:
+            raise
+        CASES[f"sets at several depths: refused, {error.reason}"] += 1
+        return
+    validators = Validators(schema)
+    for _ in range(60):
+        few = random.sample(PARTS, random.randint(1, 3))
+        value: Any = [random.choice(few) for _ in range(random.randint(1, 3))]
+        if random.random() < 0.5:
+            value = [value, random.choice([value, [random.choice(few)]])]
+        text = json.dumps(value, separators=(",", ":"))
+        expected = validators.verdict(value)
+        assert expected is not None
+        assert found.accepts(text) == expected, (schema, text)
+        CASES[f"sets at several depths: {'valid' if expected else 'invalid'}"] += 1
+        matcher = Matcher(compiled)
+        for byte in text.encode()[: random.randint(0, len(text))]:
+            assert any(row_of(matcher))
+            if not matcher.accept_bytes(bytes([byte])):
+                break
+        assert row_of(matcher) == taken_by(matcher), (schema, matcher.text)

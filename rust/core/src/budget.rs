@@ -33,7 +33,7 @@ pub enum Halt {
     Bytes,
     /// The network has no room for more states that are sets of members.
     Sets,
-    /// Two arrays whose items are unique are read at once.
+    /// Too many arrays whose items are unique are read at once.
     Arrays,
     /// The caller cancelled the call.
     Cancelled,

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::limits::Limits;
 use crate::network::{Network, contains};
 use crate::stacks::{NONE, REST, SetId, Stepper};
-use crate::unique::{Arrays, At, two_arrays};
+use crate::unique::{Arrays, At, too_many_arrays};
 
 /// The state of a recognition.
 pub struct Recognizer<'a> {
@@ -139,7 +139,7 @@ impl<'a> Recognizer<'a> {
             Halt::Cancelled | Halt::Deadline => {
                 return self.interrupt.error(halt).unwrap_or(Error::Cancelled);
             }
-            Halt::Arrays => return two_arrays(),
+            Halt::Arrays => return too_many_arrays(),
             Halt::Work => (
                 "max_total_work",
                 self.limits.max_total_work,

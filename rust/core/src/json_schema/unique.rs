@@ -292,7 +292,6 @@ impl Converter<'_> {
     /// Completes what is known of arrays whose unique items may be arrays and objects, when all values are
     /// known.
     pub(super) fn settle_unique_items(&mut self, values: &ReachedValues) -> Result<()> {
-        self.check_alternatives(values)?;
         let arrays = values.all.values().filter_map(|value| value.array);
         let mut arrays: Vec<ArrayId> =
             arrays.flat_map(|array| self.alternatives_of_array(array)).collect();

@@ -50,7 +50,8 @@ impl Arrays {
     /// [`Halt::Bytes`] where there is no number for so much text.
     pub(crate) fn any_apart(&mut self, id: ArrayId) -> Result<Option<ArrayId>, Halt> {
         let place = *self.place(id);
-        if place.phase != Phase::String(Escape::default()) || place.like.is_some() {
+        let is_apart = place.phase == Phase::String(Escape::default()) && place.like.is_none();
+        if !is_apart || place.is_one_of_many {
             return Ok(None);
         }
         // No string says this byte.

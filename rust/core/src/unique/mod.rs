@@ -10,8 +10,8 @@
 //! stacks that have such a frame; so does a token after which every end of the item would do that. What
 //! is left is exact, and everything that knows stacks alone works as it did.
 //!
-//! JSON can be read in one way, so the values belong to the text and not to a stack. Where a grammar of
-//! other parts begins two such arrays at different places of one text, that is an error with a name.
+//! JSON can be read in one way, so the values belong to the text and not to a stack. Where a grammar of other
+//! parts begins such arrays at different places of one text, each has stacks and a reader of its own.
 //!
 //! - [`numbers`]: numbers by value.
 //! - [`reader`]: what the bytes of an array of scalars say.
@@ -46,13 +46,12 @@ pub(crate) use many_items::ManyItems;
 pub(crate) use place::ArrayId;
 
 use crate::error::Error;
+use arrays::MOST_ARRAYS;
 
-/// That one text would need the values of two arrays.
-pub(crate) fn two_arrays() -> Error {
-    Error::State(
-        "the grammar reads this text as two arrays with uniqueItems that begin at different places; \
-         only one of them can be kept: make the parts of the grammar begin with texts that tell them \
-         apart"
-            .into(),
-    )
+/// That one text would need the values of too many arrays.
+pub(crate) fn too_many_arrays() -> Error {
+    Error::State(format!(
+        "the grammar reads this text as more than {MOST_ARRAYS} arrays with uniqueItems that begin at \
+         different places: make its parts begin with texts that tell them apart"
+    ))
 }

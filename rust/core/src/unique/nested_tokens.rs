@@ -47,8 +47,6 @@ impl Arrays {
         let commas = many.commas.iter().filter(|&&token| is_few && walk.allows(token));
         in_doubt.extend(commas);
         doubtful.extend(in_doubt);
-        doubtful.sort_unstable();
-        doubtful.dedup();
     }
 }
 

@@ -18,8 +18,30 @@ use crate::vocabulary::{Trie, group};
 const SOME_VALUES: usize = 4_096;
 
 impl Arrays {
-    /// Takes out of a row of tokens those that repeat an item; adds those for which the stacks are needed.
+    /// Takes out of a row of tokens those that repeat an item; adds those for which the stacks are needed, in
+    /// order.
     pub(crate) fn forbid<'v>(
+        &self,
+        id: ArrayId,
+        (trie, many): (&Trie, &ManyItems),
+        bytes_of: impl Fn(u32) -> &'v [u8],
+        row: &mut [i32],
+        doubtful: &mut Vec<u32>,
+    ) {
+        // Stacks in no array may open one, and end items there.
+        let is_beside = self.place(id).is_one_of_many || self.within_of(id).counts[0] == 0;
+        let opening = if is_beside { many.opening() } else { &many.reopening };
+        let allows = |token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
+        doubtful.extend(opening.iter().filter(|&&token| allows(token)));
+        for id in self.places_of(id) {
+            self.forbid_in_one(id, (trie, many), &bytes_of, row, doubtful);
+        }
+        doubtful.sort_unstable();
+        doubtful.dedup();
+    }
+
+    /// The same for one place of a text; where it has others, tokens are only added.
+    fn forbid_in_one<'v>(
         &self,
         id: ArrayId,
         (trie, many): (&Trie, &ManyItems),
@@ -31,8 +53,6 @@ impl Arrays {
             self.forbid_nested(id, &array, (trie, many), bytes_of, row, doubtful);
             return;
         }
-        let allows = |row: &[i32], token: u32| row[token as usize >> 5] >> (token & 31) & 1 != 0;
-        doubtful.extend(many.reopening.iter().filter(|&&token| allows(row, token)));
         let (reader, items, values) = (self.reader(id), self.items(id), self.values());
         let is_alone = self.is_alone(id, 1);
         let count = values.count(reader.seen);
@@ -43,8 +63,6 @@ impl Arrays {
             && is_endless
             && self.forbid_by_ends((&reader, items), ends, &bytes_of, row, doubtful)
         {
-            doubtful.sort_unstable();
-            doubtful.dedup();
             return;
         }
         let mut walk =
@@ -90,8 +108,6 @@ impl Arrays {
                 many.commas.iter().copied().filter(|&token| walk.allows(token)).collect();
             walk.doubtful.extend(allowed);
         }
-        doubtful.sort_unstable();
-        doubtful.dedup();
     }
 }
 

@@ -5,7 +5,7 @@ use crate::engine::history::chart::Chart;
 use crate::engine::history::copies::copy_moved;
 use crate::engine::history::{Family, Read, Stand, Step, StepId};
 use crate::stacks::SetId;
-use crate::unique::{At, Copying};
+use crate::unique::Copying;
 use rustc_hash::FxHashMap;
 
 impl Family {
@@ -82,13 +82,17 @@ impl<'a> Moving<'a> {
         copy_moved(&from.stepper.sets, set, &mut to.stepper.sets, &mut self.sets, &mut moved)
     }
 
+    fn sets(&mut self, sets: Vec<SetId>, to: &mut Family) -> Result<Vec<SetId>, Halt> {
+        sets.into_iter().map(|set| self.set(set, to)).collect()
+    }
+
     /// The stand of a whole step.
     fn stand(&mut self, stand: Stand, to: &mut Family) -> Result<Stand, Halt> {
         Ok(match (stand, &self.from.chart) {
             (Stand::Chart(column), Some(chart)) => Stand::Chart(chart.tree.column(column).place()),
             (Stand::Array(id), _) => {
-                let set = self.set(self.from.arrays.set(At::Array(id)), to)?;
-                Stand::Array(self.arrays.copy(id, set, &mut to.arrays)?)
+                let sets = self.sets(self.from.arrays.sets(id), to)?;
+                Stand::Array(self.arrays.copy(id, &sets, &mut to.arrays)?)
             }
             (Stand::Stacks(set), _) => Stand::Stacks(self.set(set, to)?),
             (Stand::Chart(_), None) => stand,
@@ -98,7 +102,7 @@ impl<'a> Moving<'a> {
     /// The stand of a checkpoint; these are moved in their order.
     fn kept(&mut self, stand: Stand, to: &mut Family) -> Result<Stand, Halt> {
         let Stand::Array(kept) = stand else { return self.stand(stand, to) };
-        let set = self.set(self.from.arrays.kept_set(kept), to)?;
-        Ok(Stand::Array(self.arrays.copy_kept(kept, set, &mut to.arrays)))
+        let sets = self.sets(self.from.arrays.kept_sets(kept), to)?;
+        Ok(Stand::Array(self.arrays.copy_kept(kept, &sets, &mut to.arrays)))
     }
 }

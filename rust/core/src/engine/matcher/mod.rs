@@ -36,7 +36,7 @@ use crate::engine::history::{Family, Read, StepId};
 use crate::engine::matcher::hint::Hint;
 use crate::engine::stop::{crowded, too_many_sets};
 use crate::error::{Error, Result};
-use crate::unique::two_arrays;
+use crate::unique::too_many_arrays;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -122,7 +122,7 @@ impl Matcher {
         let halted = |halt| match halt {
             Halt::Bytes => crowded(&engine),
             Halt::Sets => too_many_sets(&engine.network),
-            Halt::Arrays => two_arrays(),
+            Halt::Arrays => too_many_arrays(),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&engine)),
         };
         let mut family = Family::new(&engine.network).map_err(halted)?;
@@ -214,7 +214,7 @@ impl Matcher {
         match halt {
             Halt::Bytes => crowded(&self.engine),
             Halt::Sets => too_many_sets(&self.engine.network),
-            Halt::Arrays => two_arrays(),
+            Halt::Arrays => too_many_arrays(),
             halt => interrupt.error(halt).unwrap_or_else(|| over(&self.engine)),
         }
     }

@@ -97,6 +97,45 @@ fn restored_entries(
     entries.collect()
 }
 
+/// The place of the stacks of an array, and what was read of it.
+type SavedArray<'s> = (u32, &'s [u32]);
+
+/// The arrays of a saved state, and what follows; `None` where there are no
+/// such.
+fn saved_arrays(state: &[u32]) -> Option<(Vec<SavedArray<'_>>, &[u32])> {
+    let [0, ARRAY, length, rest @ ..] = state else { return Some((Vec::new(), state)) };
+    let (mut list, rest) = rest.split_at_checked(*length as usize)?;
+    let mut arrays = Vec::new();
+    while let [place, words, after @ ..] = list {
+        let (written, after) = after.split_at_checked(*words as usize)?;
+        list = after;
+        arrays.push((*place, written));
+    }
+    (list.is_empty() && !arrays.is_empty()).then_some((arrays, rest))
+}
+
+/// Where a saved text stands, whose stacks were restored; `None` where its arrays are none of these stacks.
+fn restored_stand(
+    family: &mut Family,
+    (written, places): (&[SavedArray<'_>], &[SetId]),
+    set: SetId,
+) -> Option<Stand> {
+    let network = &family.network().clone();
+    let Family { arrays, stepper, .. } = family;
+    let sets = &mut stepper.sets;
+    if written.is_empty() {
+        return (!arrays.within(network, sets, set).ok()?.any).then_some(Stand::Stacks(set));
+    }
+    let mut found = Vec::with_capacity(written.len());
+    for &(place, array) in written {
+        found.push(arrays.restored(network, sets, *places.get(place as usize)?, array)?);
+    }
+    match found[..] {
+        [id] => (arrays.set(At::Array(id)) == set).then_some(Stand::Array(id)),
+        _ => arrays.restored_together(sets, &found).ok().map(Stand::Array),
+    }
+}
+
 impl Matcher {
     /// The state as numbers that are equal exactly when the states are: the stack sets, each
     /// after those beneath its tops, and whether a stop token was read.
@@ -106,8 +145,9 @@ impl Matcher {
     ///
     /// Network states that are sets of members have no numbers of their own in another process. They are
     /// listed first, behind a 0, each with the state without guards and the members, and named by their
-    /// place in that list above [`LABEL`]. Before them stands an array whose items are unique, if one is
-    /// being read: 0, [`ARRAY`], the number of words, and what was read of it.
+    /// place in that list above [`LABEL`]. Before them stand the arrays whose items are unique, if some are
+    /// being read: 0, [`ARRAY`], the number of words, and for each array the place of its stacks, the number
+    /// of words and what was read of it.
     ///
     /// # Errors
     /// [`Error::Limit`], [`Error::Cancelled`] where that takes too much.
@@ -117,12 +157,13 @@ impl Matcher {
         let family = lock::read(&self.family, interrupt)?;
         let step = family.step(self.at);
         let mut again = None;
-        let (set, sets) = match step.stand {
-            Stand::Stacks(set) => (set, &family.stepper.sets),
-            Stand::Array(id) => (family.arrays.set(At::Array(id)), &family.stepper.sets),
+        // The stacks of each array, and else those of the text.
+        let (roots, sets) = match step.stand {
+            Stand::Stacks(set) => (vec![set], &family.stepper.sets),
+            Stand::Array(id) => (family.arrays.own_sets(id).collect(), &family.stepper.sets),
             Stand::Chart(_) => {
                 let (stacks, set) = self.read_again(&family, interrupt)?;
-                (set, &again.insert(stacks).stepper.sets)
+                (vec![set], &again.insert(stacks).stepper.sets)
             }
         };
         let mut places: FxHashMap<SetId, u32> = FxHashMap::default();
@@ -142,30 +183,45 @@ impl Matcher {
             interrupt.check()
         };
         let arrange = |entries: &mut Vec<Entry>| by_content(network, entries);
-        let listed = beneath_first_by(sets, set, |_| false, &mut spend, arrange);
-        let listed = listed.map_err(|halt| self.halted(halt, interrupt))?;
-        for (place, set) in listed.into_iter().enumerate() {
-            // A small state can be looked at whatever the switch says.
-            if (place + 1) % SETS_BETWEEN_CHECKS == 0 {
-                interrupt.look()?;
+        // A state that is a set of members may have two numbers, and then sets that are equal are two.
+        let mut same: FxHashMap<Vec<u32>, u32> = FxHashMap::default();
+        for &root in &roots {
+            let known = |set| places.contains_key(&set);
+            let listed = beneath_first_by(sets, root, known, &mut spend, arrange);
+            let listed = listed.map_err(|halt| self.halted(halt, interrupt))?;
+            for set in listed {
+                // A small state can be looked at whatever the switch says.
+                if (places.len() + 1).is_multiple_of(SETS_BETWEEN_CHECKS) {
+                    interrupt.look()?;
+                }
+                let mut entries = sets.entries(set);
+                by_content(network, &mut entries);
+                let mut written = vec![entries.len() as u32];
+                for (top, beneath) in entries {
+                    written.push(members.name(network, top));
+                    written.push(if top == BOTTOM { 0 } else { places[&beneath] });
+                }
+                let next = same.len() as u32;
+                let place = *same.entry(written).or_insert_with_key(|written| {
+                    out.extend_from_slice(written);
+                    next
+                });
+                places.insert(set, place);
             }
-            let mut entries = sets.entries(set);
-            by_content(network, &mut entries);
-            out.push(entries.len() as u32);
-            for (top, beneath) in entries {
-                out.push(members.name(network, top));
-                out.push(if top == BOTTOM { 0 } else { places[&beneath] });
-            }
-            places.insert(set, place as u32);
         }
         if !members.written.is_empty() {
             let list = [0, members.written.len() as u32];
             out.splice(1..1, list.into_iter().chain(members.written));
         }
         if let Stand::Array(id) = step.stand {
-            let written = family.arrays.written(id);
-            let list = [0, ARRAY, written.len() as u32];
-            out.splice(1..1, list.into_iter().chain(written));
+            let mut list = Vec::new();
+            for (id, root) in family.arrays.places_of(id).zip(&roots) {
+                let written = family.arrays.written(id);
+                list.extend([places[root], written.len() as u32]);
+                list.extend(written);
+            }
+            let head = [0, ARRAY, list.len() as u32];
+            out.splice(1..1, head.into_iter().chain(list));
         }
         Ok(out)
     }
@@ -291,14 +347,7 @@ impl Matcher {
             let mut family = fresh.family.write(); // nobody else has it
             let (&stop, rest) = state.split_first().ok_or_else(refused)?;
             let network = &family.network().clone();
-            let (array, rest) = match rest {
-                [0, ARRAY, length, rest @ ..] => {
-                    let split = rest.split_at_checked(*length as usize);
-                    let (array, rest) = split.ok_or_else(refused)?;
-                    (Some(array), rest)
-                }
-                rest => (None, rest),
-            };
+            let (arrays, rest) = saved_arrays(rest).ok_or_else(refused)?;
             let (numbers, mut rest) = restored_sets(network, rest).ok_or_else(refused)?;
             while let Some((&count, after)) = rest.split_first() {
                 if (places.len() + 1).is_multiple_of(SETS_BETWEEN_CHECKS) {
@@ -329,16 +378,7 @@ impl Matcher {
                 Some(_) => return Err(refused()),
             };
             family.may_chart = false;
-            let Family { arrays, stepper, .. } = &mut *family;
-            let within = arrays.within(network, &mut stepper.sets, set).map_err(|_| refused())?;
-            let stand = match array {
-                Some(array) => {
-                    let id = arrays.restored(network, &mut stepper.sets, set, array);
-                    Stand::Array(id.ok_or_else(refused)?)
-                }
-                None if within.any => return Err(refused()),
-                None => Stand::Stacks(set),
-            };
+            let stand = restored_stand(&mut family, (&arrays, &places), set).ok_or_else(refused)?;
             family.begin_after(stand, read, bytes)
         };
         self.family = fresh.family;

@@ -2,13 +2,11 @@
 //!
 //! Design: docs/design/unique-items.md, "Alternatives".
 
-use super::super::atoms::{ArrayId, Atom, SchemaId, ValueId};
+use super::super::atoms::{ArrayId, Atom, SchemaId};
 use super::super::automata::{ArrayAutomaton, ArrayState};
 use super::super::converter::Converter;
 use super::super::formula::{Formula, FormulaId};
-use super::super::values::ReachedValues;
 use crate::error::{Error, Result};
-use rustc_hash::FxHashSet;
 use std::collections::BTreeSet;
 
 /// So many alternatives of one array are kept apart.
@@ -197,88 +195,6 @@ impl Converter<'_> {
     ) -> Result<Option<SchemaId>> {
         let rest = self.supposing(formula, false, |atom| matches!(atom, Atom::Unique(_)))?;
         Ok(self.asks_for_unique(formula).filter(|_| rest == FormulaId::FALSE))
-    }
-
-    /// Refuses alternatives in which arrays with unique items may begin at different places of one text: the
-    /// matcher has one reader for all alternatives. An alternative whose items are scalars does no harm,
-    /// since its items begin with no bracket.
-    pub(super) fn check_alternatives(&mut self, values: &ReachedValues) -> Result<()> {
-        let mut checked: FxHashSet<ArrayId> = FxHashSet::default();
-        for id in values.order.iter().filter_map(|id| values.all[id].array) {
-            if !checked.insert(id)
-                || !matches!(self.arrays[usize::from(id)], ArrayAutomaton::Either(_))
-            {
-                continue;
-            }
-            let (mut unique, mut items, mut count) = (None, Vec::new(), 0);
-            for array in self.alternatives_of_array(id) {
-                let held = self.items_held(array);
-                let may_open = |item: &ValueId| {
-                    values.all.get(item).is_some_and(|of| of.array.is_some() || of.object.is_some())
-                };
-                if held.iter().any(may_open) {
-                    count += 1;
-                    items.extend(held);
-                    if let ArrayAutomaton::Unique { schema, .. } = self.arrays[usize::from(array)] {
-                        unique = Some(schema);
-                    }
-                }
-            }
-            let Some(schema) = unique.filter(|_| count > 1) else { continue };
-            if self.holds_unique(items, values)? {
-                let known = Err(self.refused(
-                    schema,
-                    "alternatives of the array may hold arrays with unique items at different places, \
-                     and one text is read as several of them; give the items of each alternative a type \
-                     of its own",
-                ));
-                if self.unless_lossy::<()>(known, schema)?.is_none() {
-                    for array in self.alternatives_of_array(id) {
-                        let ArrayAutomaton::Unique { inner, .. } = self.arrays[usize::from(array)]
-                        else {
-                            continue;
-                        };
-                        self.arrays[usize::from(array)] = self.arrays[usize::from(inner)].clone();
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The values that the items of an array may be.
-    fn items_held(&self, array: ArrayId) -> Vec<ValueId> {
-        match self.array_of(array) {
-            ArrayAutomaton::Plain { prefix, rest, .. } => {
-                prefix.iter().chain(rest).copied().collect()
-            }
-            ArrayAutomaton::Distinct { items, .. } => items.clone(),
-            ArrayAutomaton::States(states) => {
-                states.iter().flat_map(|state| &state.items).map(|item| item.0).collect()
-            }
-            ArrayAutomaton::Unique { .. } | ArrayAutomaton::Either(_) => Vec::new(),
-        }
-    }
-
-    /// Whether some values hold, at any depth, arrays whose items are unique.
-    fn holds_unique(&self, mut work: Vec<ValueId>, values: &ReachedValues) -> Result<bool> {
-        let mut met: FxHashSet<ValueId> = FxHashSet::default();
-        while let Some(id) = work.pop() {
-            let Some(value) = values.all.get(&id).filter(|_| met.insert(id)) else { continue };
-            self.spend(1)?;
-            for array in value.array.into_iter().flat_map(|array| self.alternatives_of_array(array))
-            {
-                if matches!(self.arrays[usize::from(array)], ArrayAutomaton::Unique { .. }) {
-                    return Ok(true);
-                }
-                work.extend(self.items_held(array));
-            }
-            if let Some(object) = value.object {
-                let states = self.objects[usize::from(object)].states.iter();
-                work.extend(states.flat_map(|state| &state.members).map(|edge| edge.value));
-            }
-        }
-        Ok(false)
     }
 
     /// The automata that an array is a choice of: itself where it is none.

@@ -103,8 +103,8 @@ impl Arrays {
         Ok(parts[&(set, least, most)])
     }
 
-    /// Whether all stacks of a place are in so many arrays.
+    /// Whether all stacks of a text are in so many arrays, and these are those of one place.
     pub(in crate::unique) fn is_alone(&self, id: ArrayId, depth: usize) -> bool {
-        self.within_of(id).are(depth as u32)
+        !self.place(id).is_one_of_many && self.within_of(id).are(depth as u32)
     }
 }

@@ -99,7 +99,31 @@ impl Arrays {
             }
         }
         let piece = self.values.piece(None, &beginning).ok()?;
-        Some(self.push(Place { set, seen, phase, like, piece }))
+        Some(self.push(Place { like, piece, ..Place::alone(set, seen, phase) }))
+    }
+
+    /// The places that were restored one after the other become those of one text.
+    pub(crate) fn restored_together(
+        &mut self,
+        sets: &mut StackSets,
+        places: &[ArrayId],
+    ) -> Result<ArrayId, Halt> {
+        let places = places.iter().map(|&id| (*self.place(id), None)).collect();
+        self.add(sets, places)
+    }
+
+    /// What tells a text in an array from others of the same stacks: equal where the texts that may follow are.
+    pub(crate) fn key(&self, id: ArrayId) -> Vec<u32> {
+        if self.place(id).behind == 0 {
+            return self.written(id);
+        }
+        let mut out = Vec::new();
+        for id in self.places_of(id) {
+            let written = self.written(id);
+            out.extend([self.place(id).set, written.len() as u32]);
+            out.extend(written);
+        }
+        out
     }
 }
 
@@ -133,16 +157,30 @@ pub(crate) struct Copying<'a> {
 }
 
 impl Copying<'_> {
-    /// A place there, over a copy of its stacks.
+    /// The places of a text there, over copies of [`Arrays::sets`]: the first of them.
     ///
     /// # Errors
     /// [`Halt::Bytes`] where there is no room.
     pub(crate) fn copy(
         &mut self,
         id: ArrayId,
-        set: SetId,
+        sets: &[SetId],
         to: &mut Arrays,
     ) -> Result<ArrayId, Halt> {
+        let first = (to.forgotten + to.places.len()) as ArrayId;
+        let all = sets[sets.len() - 1];
+        for (id, &set) in self.from.places_of(id).zip(sets) {
+            self.copy_one(id, (set, all), to)?;
+        }
+        Ok(first)
+    }
+
+    fn copy_one(
+        &mut self,
+        id: ArrayId,
+        (set, all): (SetId, SetId),
+        to: &mut Arrays,
+    ) -> Result<(), Halt> {
         let (place, from) = (self.from.place(id), &self.from.values);
         let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
         let piece = match place.piece {
@@ -151,15 +189,25 @@ impl Copying<'_> {
         };
         let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
         to.within.insert(set, self.from.within_of(id).clone());
-        Ok(to.push(Place { set, seen, piece, like, ..*place }))
+        to.push(Place { set, all, seen, piece, like, ..*place });
+        Ok(())
     }
 
-    /// A place there that is kept, over a copy of its stacks; all of them are copied in their order.
-    pub(crate) fn copy_kept(&mut self, kept: ArrayId, set: SetId, to: &mut Arrays) -> ArrayId {
+    /// The places of a text there that are kept, over copies of [`Arrays::kept_sets`]; all of them are copied in
+    /// their order.
+    pub(crate) fn copy_kept(&mut self, kept: ArrayId, sets: &[SetId], to: &mut Arrays) -> ArrayId {
+        let (first, all) = (to.kept.len(), sets[sets.len() - 1]);
+        for (kept, &set) in (kept..).zip(&sets[..sets.len() - 1]) {
+            self.copy_kept_one(kept, (set, all), to);
+        }
+        first
+    }
+
+    fn copy_kept_one(&mut self, kept: u32, (set, all): (SetId, SetId), to: &mut Arrays) {
         let (place, from) = (*self.from.kept.place(kept), &self.from.values);
         let seen = from.copy_node(place.seen, &mut to.values, &mut self.nodes);
         let like = place.like.and_then(|like| to.values.like(from.beginning(like)));
         to.within.insert(set, self.from.within[&place.set].clone());
-        to.kept.add_copy(&self.from.kept, kept, Place { set, seen, like, ..place })
+        to.kept.add_copy(&self.from.kept, kept, Place { set, all, seen, like, ..place });
     }
 }

@@ -146,7 +146,7 @@ impl<'m> Completions<'m> {
             return if effort == Effort::Few { Ok(false) } else { Err(self.halted(Halt::Work)) };
         }
         let written = match stand {
-            Stand::Array(id) => family.arrays.written(id),
+            Stand::Array(id) => family.arrays.key(id),
             Stand::Stacks(_) | Stand::Chart(_) => Vec::new(),
         };
         self.meter.spend(written.len() as u64).map_err(|halt| self.halted(halt))?;
