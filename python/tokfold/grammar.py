@@ -25,6 +25,7 @@ from tokfold._sources.record import Lookahead
 from tokfold._sources.regular import RegularSource, Step, said_of_compiled
 from tokfold._sources.schema import SchemaSource
 from tokfold._sources.texts import EbnfSource, LarkSource, TextSource
+from tokfold._token_names import ids_in_text
 from tokfold._written import written_in
 from tokfold.errors import (
     ArgumentTypeError,
@@ -110,7 +111,8 @@ class Grammar(Built, metaclass=Named):
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
         with written_in(text, "grammar text"):
-            source = EbnfSource(text, root, lookahead == "implied", vocabulary)
+            tokens = None if vocabulary is None else ids_in_text(text, vocabulary)
+            source = EbnfSource(text, root, lookahead == "implied", tokens)
             return cls._of(source, limits, interrupt)
 
     @property

@@ -672,3 +672,63 @@ def test_a_table_may_take_more_work_than_a_mask() -> None:
         matcher.fill_bitmask(row)
         assert matcher.accept_tokens(matcher.closing_tokens())
         assert matcher.is_accepting
+
+
+WORDS = [b"a", b"b", b"[", b"]", b"<", b"{", b"}", b"1", b",", b"[]", b"ab", b"<<", b"]<"]
+LEAVES = [
+    {"type": "grammar", "grammar": 'root ::= r\nr ::= "[" s | "]"\ns ::= "a" r | "]"'},
+    {"type": "grammar", "grammar": 'root ::= r\nr ::= "a" r | "b" r | "]"'},
+    {"type": "json_schema", "json_schema": {"items": {"const": 1}, "maxItems": 2, "type": "array"}},
+    {"type": "json_schema", "json_schema": {"type": "object", "properties": {}}},
+    {"type": "regex", "pattern": "a+b|<a"},
+    {"type": "const_string", "value": "<<<<<"},
+    {"type": "const_string", "value": "[["},
+    {"type": "any_text", "max_chars": 2},
+]
+
+
+def fewest(matcher: tokfold.Matcher, most: int) -> int:
+    """The tokens to the nearest end, by looking at all texts of so many; else one more."""
+    level = [matcher]
+    for count in range(most + 1):
+        if any(one.is_accepting for one in level):
+            return count
+        forks = [(one.fork(), token) for one in level for token in range(len(WORDS))]
+        level = [fork for fork, token in forks if fork.accept_token(token)]
+    return most + 1
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_parts_that_go_over_to_others(seed: int) -> None:
+    """A part may do nothing but call another, beside other ways from the same place."""
+    random = Random(seed)
+    vocabulary = tokfold.Vocabulary([*WORDS, b"</s>"], stop_token_ids=[len(WORDS)])
+
+    def drawn(depth: int) -> dict[str, object]:
+        if not depth or random.random() < 0.3:
+            return random.choice(LEAVES)
+        elements = [drawn(depth - 1) for _ in range(random.randint(1, 3))]
+        kind = random.choice(["or", "or", "sequence", "optional", "tag"])
+        if kind == "optional":
+            return {"type": kind, "content": elements[0]}
+        if kind == "tag":
+            return {
+                "type": kind,
+                "begin": "",
+                "content": elements[0],
+                "end": random.choice(["<", "a"]),
+            }
+        return {"type": kind, "elements": elements}
+
+    for _ in range(4):
+        tag = {"format": drawn(2)}
+        matcher = tokfold.Matcher(tokfold.compile(tag, vocabulary, classes="never"))
+        for _ in range(4):
+            found = fewest(matcher, 3)
+            if found <= 3:
+                assert matcher.shortest().tokens == found, (tag, matcher.text)
+                assert len(matcher.closing_tokens()) == found
+            ways = [token for token in range(len(WORDS)) if matcher.fork().accept_token(token)]
+            if not ways:
+                break
+            assert matcher.accept_token(random.choice(ways))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from random import Random
 
@@ -240,3 +241,39 @@ def test_a_deadline_ends_the_making_of_automata():
     brief = tokfold.Limits(max_compile_milliseconds=20)
     with pytest.raises(tokfold.DeadlineExceededError):
         tokfold.compile(grammar, VOCABULARY, brief)
+
+
+BODIES = ['[a-c]+ "-"', '"a" | "abc" | [^a-] [ab]', '"é"? [a-c]* " "']
+REPEATED = [
+    "r{17,}",
+    "r{20,}",
+    "r{0,17}",
+    "(r){1,20}",
+    'r{1,20} "!"',
+    '"!" r{17,40}',
+    "(r | r r){3,18}",
+]
+
+
+@pytest.mark.parametrize("option", ["max_chars=2", "max_chars=3", "lazy", "max_tokens=1"])
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("form", REPEATED)
+def test_bounds_hold_however_often_a_rule_is_repeated(form: str, body: str, option: str) -> None:
+    """Whether the body of the repetition is the rule itself or holds more."""
+    rule = f"r[{option}] ::= {body}"
+    one, other = (
+        compiled_with(tokfold.Grammar.from_ebnf(f"root ::= {text}\n{rule}"), VOCABULARY)
+        for text in (form, re.sub(r"\br\b", '(r "")', form))
+    )
+    random = Random(f"{form} {body} {option}")
+    for _ in range(3):
+        left, right = Matcher(one), Matcher(other)
+        for _ in range(40):
+            found = mask_of(left, len(VOCABULARY))
+            assert found == mask_of(right, len(VOCABULARY)), (form, body, option, left.text)
+            ways = [place for place, allows in enumerate(found[0][:-1]) if allows]
+            if not ways:
+                break
+            token = random.choice(ways)
+            assert left.accept_token(token)
+            assert right.accept_token(token)

@@ -763,3 +763,51 @@ def test_without_xgrammar(monkeypatch):
     assert accepts(Grammar.from_structural_tag(text), "a", "b") == [True, False]
     schema = {"type": "json_schema", "json_schema": {"type": "integer"}, "style": "glm_xml"}
     assert accepts(Grammar.from_structural_tag({"format": schema}), "12", "x") == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_far"),
+    [
+        (r"/(?!ab)[a-z]/", True),
+        (r"/(?!a\b)a+/", True),
+        (r'/"(?!"")[^"]*"/', True),
+        (r"/(?=[a-z]+x)[a-z]*x/", True),
+        (r"/((?!abc)[a-z])+c/", True),
+        (r"/(?!a)[a-z]/", False),
+        (r"/(?=ab)ab?b/", False),
+        (r"/((?!b)[a-z])+c/", False),
+        (r"/(?![0-9]{2})[a-z0-9]{2}/", False),
+        (r"/a(?<!b)c/", False),
+    ],
+)
+def test_notes_of_lookaheads_in_lark(pattern: str, is_far: bool) -> None:
+    grammar = Grammar.from_lark(f'start: A "b"\nA: {pattern}', dialect="python")
+    places = [(note.pointer, note.keyword) for note in grammar.notes if "lookahead" in note.message]
+    assert places == ([("line 2, column 4", "A")] if is_far else [])
+
+
+def test_a_grammar_that_names_tokens_is_named_in_lark() -> None:
+    vocabulary = tokfold.Vocabulary([b"a", b"b", b"<tool>", b"</s>"], stop_token_ids=[3])
+    inner = Grammar.from_lark('start: <tool> "b"')
+    text = 'start: "a" @inner'
+    late = Grammar.from_lark(text, named={"inner": inner + inner})
+    with pytest.raises(UnsupportedGrammarError, match="'inner' of named= names tokens"):
+        late.rule_names  # noqa: B018 - it is asked for
+    early = Grammar.from_lark(text, named={"inner": inner + inner}, vocabulary=vocabulary)
+    for grammar in (late, early):
+        compiled = tokfold.compile(grammar, vocabulary, classes="never")
+        assert tokfold.Matcher(compiled).accept_tokens([0, 2, 1, 2, 1, 1]) == 5
+
+
+def test_tokens_that_grammar_text_names() -> None:
+    """Places in errors are those of the text, whatever stands for a token before them."""
+    tokens = [b"a", b"<|x|>", b"<|x|>", b"<y z>", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[4], special_token_ids=[1, 2, 3])
+    text = 'root ::= "<|no|>" [<|no|>] <|x|> !<y z> # <|no|>\n | other\nother ::= <|x|>'
+    grammar = Grammar.from_ebnf(text, vocabulary=vocabulary)
+    assert "Token(1, 2)" in str(grammar)
+    assert "ExcludeToken(3)" in str(grammar)
+    for wrong in ("<|no|>", "!<|no|>", ")"):
+        with pytest.raises((UnsupportedGrammarError, tokfold.GrammarSyntaxError)) as caught:
+            Grammar.from_ebnf(f"root ::= <|x|> <|x|> {wrong}", vocabulary=vocabulary)
+        assert (caught.value.line, caught.value.column) == (1, 22)

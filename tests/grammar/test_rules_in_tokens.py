@@ -217,6 +217,61 @@ def test_classes_know_that_tokens_are_spent_beside_whole_tokens() -> None:
         assert allowed(read(matcher, b"aa", b"!"), b"!") == [False]
 
 
+OTHERS = [
+    '"abc" "!"',
+    '("ab" | "b"){2,3}',
+    '[ab]* "c"',
+    '"(" ("yes" | "no") ")"',
+    "[0-9]{1,9}",
+    '("a" | root)',
+]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_classes_know_what_is_read_beside_a_rule(seed: int) -> None:
+    """Another reading may be all that is alive where the budget of the rule is spent."""
+    random = Random(seed)
+    other = random.sample(OTHERS, random.randint(1, 2))
+    rule = random.choice(["[abc!]*", "[^c]*", '([ab] | "(")* "!"?', '"ab"* "c"', "[a-z0-9()!]*"])
+    parts = [*other, random.choice(["t", 't "!"', '"a" t', "t t"])]
+    random.shuffle(parts)
+    text = f"root ::= {' | '.join(parts)}\nt[max_tokens={random.randint(1, 3)}] ::= {rule}"
+    words = [
+        b"a",
+        b"b",
+        b"c",
+        b"!",
+        b"(",
+        b")",
+        b"ab",
+        b"bc",
+        b"yes",
+        b"no",
+        b"abc",
+        b"1",
+        b"23",
+        b"(a",
+    ]
+    vocabulary = Vocabulary([*words, b"</s>"], stop_token_ids=[len(words)])
+    grammar = tokfold.Grammar.from_ebnf(text)
+    for _ in range(6):
+        plain, folded = (
+            Matcher(compiled_with(grammar, vocabulary, classes=classes))
+            for classes in ("never", "now")
+        )
+        for _ in range(8):
+            found, _ = mask_of(folded, len(vocabulary))
+            assert found == mask_of(plain, len(vocabulary))[0], (text, plain.text)
+            accepted = [plain.fork().accept_token(token) for token in range(len(vocabulary))]
+            assert found == accepted, (text, plain.text)
+            ways = [place for place, allows in enumerate(found[:-1]) if allows]
+            if not ways:
+                break
+            token = random.choice(ways)
+            assert plain.accept_token(token)
+            assert folded.accept_token(token)
+
+
 def test_without_a_token_there_are_the_shortest_texts() -> None:
     text = 'root ::= t "!"\nt[max_tokens=0] ::= "(" [ab]* "b)" | "a" [ab]{2,4}'
     assert allowed(reader(text), b"(", b"(a", b"a", b"b") == [True, False, True, False]

@@ -71,6 +71,9 @@ class Operand(Protocol):
     @property
     def fingerprint(self) -> str: ...
 
+    @property
+    def _is_unread(self) -> bool: ...
+
     def _over(self, vocabulary: Vocabulary) -> Operand: ...
 
 

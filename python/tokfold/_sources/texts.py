@@ -12,7 +12,7 @@ from tokfold._schema_records import SchemaNote
 from tokfold._sources.characters import check_characters, lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Operand, Source
 from tokfold._sources.schema_errors import in_lark
-from tokfold._token_names import NamedTokens, ids_of_texts
+from tokfold._token_names import ids_in_text, ids_of_texts
 from tokfold.errors import GrammarSyntaxError, SchemaError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
@@ -45,11 +45,11 @@ class EbnfSource(TextSource):
 
     Attributes:
         ignores_lookahead: whether ``(= ...)`` is ignored without a look.
-        vocabulary: where tokens are looked up.
+        tokens: ids of the tokens that the text names; None without a vocabulary.
     """
 
     ignores_lookahead: bool = False
-    vocabulary: Vocabulary | None = None
+    tokens: dict[str, list[int]] | None = None
 
     @property
     def lookahead(self) -> Lookahead:
@@ -57,37 +57,35 @@ class EbnfSource(TextSource):
 
     @property
     def said(self) -> tuple[object, ...] | None:
-        return None if self.vocabulary else ("text", self.text, self.start, self.lookahead)
+        return None if self.tokens else ("text", self.text, self.start, self.lookahead)
 
     def convert(self, limits: Limits | None, interrupt: _core.Interrupt | None) -> Converted:
         text, root = self.text, self.start
-        named = None if self.vocabulary is None else NamedTokens(text, self.vocabulary)
+
+        def read(tokens: dict[str, list[int]] | None) -> _core.Grammar:
+            try:
+                return _core.Grammar(text, root, limits, interrupt, tokens)
+            except UnicodeEncodeError as error:
+                if error.object == root:
+                    raise GrammarSyntaxError(
+                        f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
+                        "character; pass the name of the start rule as the text has it",
+                        1,
+                        1,
+                    ) from error
+                raise lone_surrogate(text, error) from error
+
         try:
-            return Converted(_core.Grammar(named.text if named else text, root, limits, interrupt))
-        except UnicodeEncodeError as error:
-            if error.object == root:
-                raise GrammarSyntaxError(
-                    f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
-                    "character; pass the name of the start rule as the text has it",
-                    1,
-                    1,
-                ) from error
-            raise lone_surrogate(text, error) from error
-        except (GrammarSyntaxError, UnsupportedGrammarError) as error:
-            if named is not None:
-                raise named.placed(error) from error
-            if isinstance(error, GrammarSyntaxError) or not _names_token(error):
+            return Converted(read(self.tokens))
+        except UnsupportedGrammarError as error:
+            if self.tokens is not None or not _names_token(error):
                 raise
             # All else is looked at now: as if each name were that of a token.
-            named = NamedTokens(text, None)
-            try:
-                _core.Grammar(named.text, root, limits, interrupt)
-            except (GrammarSyntaxError, UnsupportedGrammarError) as other:
-                raise named.placed(other) from other
+            read(ids_in_text(text, None))
             return Converted(unread=_needs_vocabulary(error, "from_ebnf"))
 
     def over(self, vocabulary: Vocabulary) -> EbnfSource:
-        return replace(self, vocabulary=vocabulary)
+        return replace(self, tokens=ids_in_text(self.text, vocabulary))
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +115,17 @@ class LarkSource(TextSource):
         for each in (self.text, self.start, *self.named, *self.named.values()):
             if isinstance(each, str):
                 check_characters(each)
+        for name, part in self.named.items():
+            if not isinstance(part, str) and part._is_unread:
+                error = UnsupportedGrammarError(
+                    f"the grammar {name!r} of named= names tokens of a vocabulary; pass the "
+                    "vocabulary, Grammar.from_lark(text, vocabulary=vocabulary), as "
+                    "tokfold.compile(grammar, vocabulary) does by itself",
+                    name,
+                    1,
+                    1,
+                )
+                return Converted(unread=error)
         named = {
             name: value if isinstance(value, str) else value._core
             for name, value in self.named.items()
@@ -149,7 +158,11 @@ class LarkSource(TextSource):
 
     def over(self, vocabulary: Vocabulary) -> LarkSource:
         tokens = ids_of_texts(_names_in(self.text, self.named), vocabulary)
-        return replace(self, tokens=tokens)
+        named = {
+            name: part if isinstance(part, str) else part._over(vocabulary)
+            for name, part in self.named.items()
+        }
+        return replace(self, tokens=tokens, named=named)
 
 
 def _names_in(text: str, named: Mapping[str, object]) -> set[str]:

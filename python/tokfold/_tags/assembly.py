@@ -515,13 +515,22 @@ class _Frame:
                 )
                 rest = self._one_of(f"{name}_group", chosen, bodies)
                 never = self._never_spelled(trigger, chosen.tags)
-                unspelled += never
                 if not never:
                     rules.append((trigger, rest))
+                elif others := [tag for tag in chosen.tags if id(tag) not in never]:
+                    # Behind the letters of the trigger these follow, and no others.
+                    bodies = (self._triggered_tag(tag, format.triggers, trigger) for tag in others)
+                    few = Chosen(tuple(others), None, tuple(others))
+                    rules.append((trigger, self._one_of(f"{name}_group", few, bodies)))
+                else:
+                    unspelled += map(self._markers.first_in, never.values())
             if self._markers and is_free and not trigger.startswith(format.excludes):
                 whole += self._whole_tags(format, trigger, chosen.tags, rest)
-            # What is first is what follows a trigger in free text.
-            if format.at_least_one and is_written:
+            # What is first is what follows a trigger in free text, or begins with a token that is
+            # longer than the trigger.
+            if format.at_least_one and (
+                is_written or any(self._stands_across(tag, trigger) for tag in chosen.tags)
+            ):
                 first += map(self._tag, chosen.tags)
             elif format.at_least_one:
                 text = self._literal(trigger, format)
@@ -533,18 +542,25 @@ class _Frame:
         free = self._dispatch(name, rules, not format.stop_after_first, excludes, whole)
         return self._after_one(name, text, free)
 
-    def _never_spelled(self, trigger: str, tags: Iterable[Tag]) -> list[str]:
-        """Texts that begin tags and that free text never has, since they are tokens there."""
+    def _never_spelled(self, trigger: str, tags: Iterable[Tag]) -> dict[int, str]:
+        """By the ids of tags the texts of those that free text never begins by letters.
+
+        They begin with a special token there.
+        """
         if self._markers.spelled:
-            return []
+            return {}
         if self._markers.are_in(trigger):
-            return [self._markers.first_in(trigger)]
-        begins = [tag.begin for tag in tags if isinstance(tag.begin, str)]
-        return [
-            self._markers.first_in(begin)
-            for begin in begins
-            if self._markers.starts_in(begin, len(trigger))
-        ]
+            return {id(tag): trigger for tag in tags}
+        return {
+            id(tag): tag.begin
+            for tag in tags
+            if isinstance(tag.begin, str) and self._markers.starts_in(tag.begin, len(trigger))
+        }
+
+    def _stands_across(self, tag: Tag, trigger: str) -> bool:
+        """Whether a special token stands where the trigger of a tag ends."""
+        begin = tag.begin
+        return isinstance(begin, str) and self._markers.stands_across(begin, len(trigger))
 
     def _whole_tags(
         self, format: formats.TriggeredTags, trigger: str, tags: Iterable[Tag], rest: str
@@ -558,7 +574,7 @@ class _Frame:
             rest: the rule of what follows it.
         """
         begins = [(tag, tag.begin) for tag in tags if isinstance(tag.begin, str)]
-        if any(self._markers.stands_across(begin, len(trigger)) for _, begin in begins):
+        if any(self._stands_across(tag, trigger) for tag in tags):
             for tag, begin in begins:
                 if self._markers.starts_in(begin, len(trigger)):
                     text = self._literal(begin, tag, first_whole=True)

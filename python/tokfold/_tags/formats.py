@@ -80,6 +80,8 @@ class EbnfGrammar(_Format):
 
     type: ClassVar[str] = "grammar"
     text: str
+    tokens: tuple[tuple[str | int, ...], ...] | None
+    """For each token that the text names its name and its ids; None without a vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)

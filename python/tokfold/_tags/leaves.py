@@ -223,7 +223,9 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
     if isinstance(leaf, JsonSchema):
         options = (leaf.style, leaf.any_order, leaf.max_whitespace_cnt, leaf.excludes, leaf.is_open)
         return (leaf.type, leaf.schema, *options)
-    return leaf.type, leaf.pattern if isinstance(leaf, Regex) else leaf.text
+    if isinstance(leaf, Regex):
+        return leaf.type, leaf.pattern
+    return leaf.type, leaf.text, leaf.tokens
 
 
 # ---------------------------------------------------------------- conversion
@@ -298,8 +300,19 @@ def _regex(leaf: Any) -> Built:  # noqa: ANN401
 
 def _grammar(leaf: Any) -> Built:  # noqa: ANN401
     """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
+    tokens = None if leaf.tokens is None else {name: ids for name, *ids in leaf.tokens}
     with written_in(leaf.text, "grammar text"):
-        grammar = Built._of(EbnfSource(leaf.text, "root", True))
+        grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens))
+    unread = grammar._converted.unread
+    if unread is not None:
+        raise UnsupportedGrammarError(
+            f"line {unread.line}, column {unread.column}: {unread.construct}: a token that is "
+            "named by its text is looked up in a vocabulary; pass it, as "
+            "Grammar.from_structural_tag(tag, vocabulary)",
+            unread.construct,
+            unread.line,
+            unread.column,
+        )
     # A grammar that is put together ignores lookahead, and must not ignore one that says anything.
     rule = grammar._core.narrowing_lookahead()
     if rule is not None:

@@ -26,7 +26,7 @@ from tokfold._tags import fields, formats
 from tokfold._tags.fields import LARGEST, Object, fail, kind, short
 from tokfold._tags.formats import Format
 from tokfold._tags.old_form import old_form
-from tokfold._token_names import NamedTokens
+from tokfold._token_names import ids_in_text
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.vocabulary import Vocabulary
 
@@ -212,12 +212,10 @@ class _Reader:
 
     def grammar(self, value: Object, path: str, depth: int) -> Format:
         text = fields.text(value, "grammar", path, "grammar", empty=False)
-        if self._vocabulary is not None or self._any_token:
-            try:
-                text = NamedTokens(text, self._vocabulary).text
-            except UnsupportedGrammarError as error:
-                fail(path, "grammar", str(error))
-        return formats.EbnfGrammar(path, text)
+        if self._vocabulary is None and not self._any_token:
+            return formats.EbnfGrammar(path, text, None)
+        ids = ids_in_text(text, self._vocabulary)
+        return formats.EbnfGrammar(path, text, tuple((name, *ids[name]) for name in sorted(ids)))
 
     def regex(self, value: Object, path: str, depth: int) -> Format:
         return formats.Regex(path, fields.text(value, "pattern", path, "regex", empty=False))

@@ -7,12 +7,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 use tokfold_core::budget::Budget;
 use tokfold_core::error::Error;
+use tokfold_core::grammar;
 use tokfold_core::grammar::Expr;
 use tokfold_core::ids::RuleId;
 use tokfold_core::limits::Limits;
 use tokfold_core::network::{self, NetworkOptions, NetworkPart, PartCache};
 use tokfold_core::regular::Bounds;
-use tokfold_core::{grammar, syntax};
+use tokfold_core::syntax::{self, NamedTokens};
 
 /// A record of the core with the fields of the same names of a Python object, and some others.
 macro_rules! from_fields {
@@ -142,18 +143,19 @@ impl Parts {
 #[pymethods]
 impl Grammar {
     #[new]
-    #[pyo3(signature = (text, root, limits=None, interrupt=None))]
+    #[pyo3(signature = (text, root, limits=None, interrupt=None, tokens=None))]
     fn new(
         py: Python<'_>,
         text: &str,
         root: &str,
         limits: Option<&Bound<'_, PyAny>>,
         interrupt: Option<&Interrupt>,
+        tokens: Option<NamedTokens>,
     ) -> PyResult<Self> {
         let limits = self::limits(limits)?;
-        let call = Call::with(py, interrupt, None);
-        let inner =
-            call.run(py, |interrupt| syntax::parse_within(text, root, &limits, interrupt))?;
+        let inner = Call::with(py, interrupt, None).run(py, |interrupt| {
+            syntax::parse_with_tokens(text, root, tokens.as_ref(), &limits, interrupt)
+        })?;
         Ok(Self::of(inner))
     }
 
@@ -280,6 +282,12 @@ impl Grammar {
 pub(crate) fn digest<'py>(py: Python<'py>, text: &str) -> Bound<'py, PyBytes> {
     let digest = py.detach(|| tokfold_core::digest(text.as_bytes()));
     PyBytes::new(py, &digest)
+}
+
+/// The texts by which a grammar text names tokens, each once.
+#[pyfunction]
+pub(crate) fn token_names(py: Python<'_>, text: &str) -> Vec<String> {
+    py.detach(|| syntax::token_names(text).into_iter().map(Into::into).collect())
 }
 
 /// Grammar text as XGrammar prints it, with its hexadecimal escapes made unambiguous.

@@ -44,7 +44,7 @@ mod _core {
     #[pymodule_export]
     use super::equivalence::compare;
     #[pymodule_export]
-    use super::grammar::{Grammar, Parts, digest, repair_printed};
+    use super::grammar::{Grammar, Parts, digest, repair_printed, token_names};
     #[pymodule_export]
     use super::json_schema::{
         convert_json_schema, convert_json_schemas, explain_document, keyword_role, schema_notes,

@@ -27,9 +27,11 @@ const MAX_ROUNDS: u8 = 16;
 
 /// For each state that a byte can reach, and the start of the text, the stacks that are there
 /// whenever the state is; `None` for the other states. The bare rest is among them where the
-/// state is final.
+/// state is final. With `are_alone` these are the states alone: what stands beside them changes between tokens, where
+/// rules count tokens.
 pub(crate) fn companions(
     network: &Network,
+    are_alone: bool,
     stepper: &mut Stepper<&Network>,
     limits: &Limits,
     interrupt: &Interrupt,
@@ -50,7 +52,7 @@ pub(crate) fn companions(
     reached[network.start() as usize] = true;
     let mut calls = 0;
     for q in 0..n as u32 {
-        if network.is_cut(q) {
+        if are_alone || network.is_cut(q) {
             alone(q, &mut found, stepper)?;
         }
         calls += network.calls(q).len() + 1;

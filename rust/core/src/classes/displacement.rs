@@ -74,10 +74,12 @@ pub struct AutomatonSize {
 }
 
 impl<'a> DisplacementAutomaton<'a> {
-    /// The automaton before the first byte, all frames unknown.
+    /// The automaton before the first byte, all frames unknown. With `are_alone` nothing is known to stand beside
+    /// one.
     pub(crate) fn new(
         network: &'a Network,
         adjacency: &Adjacency,
+        are_alone: bool,
         limits: &Limits,
         interrupt: &Interrupt,
     ) -> Result<Self, Halt> {
@@ -110,7 +112,7 @@ impl<'a> DisplacementAutomaton<'a> {
             let id = out.intern(alive, &[]);
             out.beneath.push(id);
         }
-        out.start = out.initial(limits, interrupt)?;
+        out.start = out.initial(are_alone, limits, interrupt)?;
         Ok(out)
     }
 
@@ -187,10 +189,16 @@ impl<'a> DisplacementAutomaton<'a> {
     ///
     /// A frame that is uncovered by a pop only ever stands beside the frame that was popped, so
     /// it is reached through that frame's continuation and needs no entry here.
-    fn initial(&mut self, limits: &Limits, interrupt: &Interrupt) -> Result<DisplacementId, Halt> {
+    fn initial(
+        &mut self,
+        are_alone: bool,
+        limits: &Limits,
+        interrupt: &Interrupt,
+    ) -> Result<DisplacementId, Halt> {
         let network = self.network;
         let mut entries = Vec::new();
-        let companions = companions(network, &mut self.stepper, limits, interrupt)?;
+        let stepper = &mut self.stepper;
+        let companions = companions(network, are_alone, stepper, limits, interrupt)?;
         for (q, set) in companions.into_iter().enumerate() {
             if let Some(set) = set {
                 let labelled = self.labelled(set, q as u32)?;

@@ -160,7 +160,8 @@ pub fn compile(
     let halted = |halt| interrupt.error(halt).unwrap_or_else(|| too_large(&options.limits));
     interrupt.progress(0, vocabulary.order().len()).map_err(halted)?;
     let began = Instant::now();
-    let automaton = DisplacementAutomaton::new(&network, &adjacency, &options.limits, interrupt);
+    let (limits, are_alone) = (&options.limits, without_count.is_some());
+    let automaton = DisplacementAutomaton::new(&network, &adjacency, are_alone, limits, interrupt);
     let automaton = automaton.map_err(halted)?;
     let mut folding = Folding::new(&network, automaton, longest_view, of_members, &options.limits);
     let trie = vocabulary.trie();

@@ -413,7 +413,7 @@ name ::= [a-c] [a-cé]* | "ab" "," name | "é" "b"+"#,
             let network = Network::make(&grammar, &NetworkOptions::default(), &work).expect("small");
             let adjacency = Adjacency::make(&network, usize::MAX, &work).expect("small");
             let automaton =
-                DisplacementAutomaton::new(&network, &adjacency, &limits, &interrupt).expect("small");
+                DisplacementAutomaton::new(&network, &adjacency, false, &limits, &interrupt).expect("small");
             let mut folding = Folding::new(&network, automaton, usize::MAX, Vec::new(), &limits);
             folding.longest = longest;
             let runs = folding.walk(&vocabulary, &interrupt).expect("no interrupt");

@@ -52,6 +52,16 @@ impl Tails {
         starts
     }
 
+    /// The calls of the rules that a state goes over to, as far as these do not go on in the same automaton.
+    pub(super) fn calls_behind(&self, network: &Network, state: u32) -> Vec<Call> {
+        let starts = self.starts(network, state);
+        let calls = starts[1..].iter().flat_map(|&start| network.calls_to_end(start).to_vec());
+        let mut calls: Vec<Call> = calls.filter(|call| !self.goes_on(network, call)).collect();
+        calls.sort_unstable_by_key(|call| (call.start, call.to));
+        calls.dedup_by_key(|call| (call.start, call.to));
+        calls
+    }
+
     /// Where letters lead from a state, by way of tail calls too.
     pub(super) fn steps(&self, network: &Network, state: u32) -> Steps {
         let starts = self.starts(network, state).into_iter();

@@ -4,7 +4,7 @@ use super::automata::Toward;
 use super::dawg::{Dawg, NodeId};
 use super::tails::{Steps, Tails};
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, add_all, meet};
+use crate::network::{Call, ClassSet, Network, add_all, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -47,6 +47,8 @@ pub(super) struct Walk {
     pub(super) met: Vec<(u32, NodeId, u32)>,
     /// Where letters lead from a state.
     steps: FxHashMap<u32, Steps>,
+    /// Calls of the rules that a state goes over to, which the walk does not go on in.
+    behind: FxHashMap<u32, Option<Arc<[Call]>>>,
     /// Whether walks go into a rule, by its start.
     is_entered: FxHashMap<u32, bool>,
     bytes_held: usize,
@@ -265,10 +267,20 @@ impl Walk {
         (network, dawg): (&Network, &mut Dawg),
     ) {
         let mut others: ClassSet = [0; 4];
-        let calls = network.calls_to_end(state);
-        for call in calls.iter() {
+        let listed = network.calls_to_end(state);
+        if listed.is_empty() {
+            return;
+        }
+        let behind = match listed.iter().any(|call| self.tails.goes_on(network, call)) {
+            true => self.calls_behind(state, network),
+            false => None,
+        };
+        let own = listed.iter().filter(|call| !self.tails.goes_on(network, call));
+        let calls: Vec<Call> =
+            own.chain(behind.as_deref().into_iter().flatten()).copied().collect();
+        for call in &calls {
             let first = network.first_to_end(call.start);
-            if self.tails.goes_on(network, call) || self.enters(call.start, network) {
+            if self.enters(call.start, network) {
                 continue;
             }
             if bytes > 0 {
@@ -282,11 +294,22 @@ impl Walk {
             self.met.extend(calls.then_some((state, node, bytes)));
             !calls
         });
-        for call in calls.iter() {
-            if !self.tails.goes_on(network, call) && self.enters(call.start, network) {
+        for call in &calls {
+            if self.enters(call.start, network) {
                 self.step(call.start, |to| (to, call.to), nodes, (network, dawg));
             }
         }
+    }
+
+    /// [`Tails::calls_behind`] of a state that goes over to others, remembered; `None` where there are none.
+    fn calls_behind(&mut self, state: u32, network: &Network) -> Option<Arc<[Call]>> {
+        let Self { tails, behind, bytes_held, .. } = self;
+        let known = behind.entry(state).or_insert_with(|| {
+            let calls = tails.calls_behind(network, state);
+            *bytes_held += 32 + std::mem::size_of_val(&*calls);
+            (!calls.is_empty()).then(|| calls.into())
+        });
+        known.clone()
     }
 
     /// Reads a letter from a state.

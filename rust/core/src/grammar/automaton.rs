@@ -39,6 +39,9 @@ pub struct ByteAutomaton {
     /// Whether `counts` is of tokens that begin within the texts, and not of parts. Behind so many of them a
     /// text goes on to the nearest end only. Each part is a byte.
     pub counts_tokens: bool,
+    /// Whether its states are those of an automaton that counted tokens, beside copies of them in which the budget
+    /// is spent. A text may come to such a copy whatever else is read of it.
+    pub has_copies: bool,
 }
 
 /// What a call asks of the members that were read, and what it adds to them.
@@ -249,6 +252,7 @@ impl From<Described> for ByteAutomaton {
             guards: Box::default(),
             counts: None,
             counts_tokens: false,
+            has_copies: false,
             fallback: described.start,
         }
     }
@@ -374,6 +378,7 @@ impl Grammar {
             guards: Box::default(),
             counts: None,
             counts_tokens: false,
+            has_copies: false,
             fallback: described.start,
         };
         Some(builder.add(Expr::Automaton(automaton), position))

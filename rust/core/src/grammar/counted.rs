@@ -119,7 +119,8 @@ impl ByteAutomaton {
         parts.sort_unstable_by_key(|&(from, part, to)| (part, from, to));
         let finals = [&*self.finals, &self.finals].concat();
         let (finals, parts) = (finals.into(), parts.into());
-        Ok(Self { finals, parts, counts: None, counts_tokens: false, ..self.clone() })
+        let (counts, counts_tokens, has_copies) = (None, false, true);
+        Ok(Self { finals, parts, counts, counts_tokens, has_copies, ..self.clone() })
     }
 
     /// What grammar text has in its place; `None` where that is too long.

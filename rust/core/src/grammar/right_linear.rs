@@ -357,6 +357,7 @@ mod tests {
             guards: Box::default(),
             counts: None,
             counts_tokens: false,
+            has_copies: false,
             fallback: 0,
         };
         let body = builder.add(Expr::Automaton(automaton), Position::default());

@@ -54,7 +54,7 @@ pub(super) struct Compiler<'d, 'b> {
     pub(super) subgrammars: &'d mut dyn Subgrammars,
     pub(super) bounds: &'d Bounds<'b>,
     /// The rule of what may be ignored.
-    skip: Option<RuleId>,
+    pub(super) skip: Option<RuleId>,
     ready: &'d Ready<'d>,
     parts: Vec<(RuleId, LinkedPart<'d>)>,
     /// The rules of schemas, documents and named grammars, by what they are.

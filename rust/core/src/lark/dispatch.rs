@@ -65,6 +65,9 @@ impl<'d> Compiler<'d, '_> {
                 }
             };
             let mut parts = Vec::new();
+            // What is ignored stands behind the trigger too.
+            let skip = self.skip.filter(|_| !tool.rest.is_empty());
+            parts.extend(skip.map(|skip| self.builder.add(Expr::Rule(skip), start.position)));
             for &part in tool.rest {
                 parts.push(self.expression(part, Mode::Rule)?);
             }

@@ -114,7 +114,7 @@ impl<'d> Compiler<'d, '_> {
                 return Ok(self.terminals.dfa(part, self.bounds)?.is_universal());
             };
             let Some(&at) = self.index.get(name) else { return Ok(false) };
-            if document.definitions[at].attributes.is_lazy() {
+            if !document.definitions[at].attributes.are_none() {
                 return Ok(false);
             }
             part = document.definitions[at].body;

@@ -1,4 +1,7 @@
-//! Warnings about a text that can be read: lazy quantifiers, which have no effect here.
+//! Warnings about a text that can be read: lazy quantifiers, which have no effect here, and lookaheads that Lark lets
+//! look past their terminal.
+//!
+//! A lookahead sees the text of its pattern here, and in Lark all that follows.
 //!
 //! Lark's lexer ends `/".*?"/` at the first `"`. Here the terminal has every text of the pattern, as with `.*`. Both
 //! readings are the same only where no text of the terminal begins with another one, as with `/"[^"]*?"/`.
@@ -42,7 +45,13 @@ pub fn notes(text: &str, options: &LarkOptions, bounds: &Bounds<'_>) -> Result<V
             for position in lazy_patterns(&mut terminals, body, is_terminal, bounds)? {
                 // A template stands in several rules.
                 if !out.iter().any(|note| note.position == position) {
-                    out.push(note(name, position));
+                    out.push(lazy_note(name, position));
+                }
+            }
+            for position in far_lookaheads(&mut terminals, body, bounds)? {
+                let note = lookahead_note(name, position);
+                if !out.contains(&note) {
+                    out.push(note);
                 }
             }
         }
@@ -87,9 +96,42 @@ fn lazy_patterns(
     Ok(out)
 }
 
-fn note(name: &str, position: Position) -> LarkNote {
-    // What templates become has a number behind the name.
-    let name = name.split('.').next().unwrap_or(name);
+/// The places of patterns in which a lookahead may look at more than the pattern still has to read.
+fn far_lookaheads(
+    terminals: &mut LarkTerminals<'_>,
+    body: LarkNodeId,
+    bounds: &Bounds<'_>,
+) -> Result<Vec<Position>> {
+    let document = terminals.document();
+    let mut out = Vec::new();
+    for at in document.subtree(body) {
+        bounds.budget.spend(1)?;
+        let node = &document.nodes[at];
+        if let LarkNodeKind::Pattern { text, flags } = &node.kind
+            && terminals.pattern(text, flags, node.position)?.may_look_past()
+        {
+            out.push(node.position);
+        }
+    }
+    Ok(out)
+}
+
+/// What templates become has a number behind the name.
+fn written(name: &str) -> &str {
+    name.split('.').next().unwrap_or(name)
+}
+
+fn lookahead_note(name: &str, position: Position) -> LarkNote {
+    let name = written(name);
+    let message = format!(
+        "a lookahead of a pattern in `{name}` looks at the text of the pattern alone, where Lark's looks at what follows \
+         too; write what it asks for, or excludes, into the pattern itself"
+    );
+    LarkNote { position, name: name.to_owned(), message }
+}
+
+fn lazy_note(name: &str, position: Position) -> LarkNote {
+    let name = written(name);
     let message = format!(
         "the lazy quantifier of a pattern in `{name}` is read as a greedy one, so that the texts of the pattern may go \
          on behind its first end; write what cannot stand before the end, as in /\"[^\"]*\"/ for /\".*?\"/, or make \

@@ -120,6 +120,18 @@ pub(super) struct Attributes {
 }
 
 impl Attributes {
+    /// Whether there are none.
+    pub(super) fn are_none(&self) -> bool {
+        let Self { lazy, marker, stop_capture, capture, max_tokens, max_chars, temperature } = self;
+        lazy.is_none()
+            && marker.is_none()
+            && stop_capture.is_none()
+            && capture.is_none()
+            && max_tokens.is_none()
+            && max_chars.is_none()
+            && temperature.is_none()
+    }
+
     /// Whether the rule matches as little as it can.
     pub(super) fn is_lazy(&self) -> bool {
         self.lazy.is_some() || self.marker.is_some()

@@ -371,7 +371,7 @@ fn refuse_rule(grammar: &Grammar, rule: RuleId, narrows: bool) -> Option<Error> 
     };
     Some(Error::Unsupported {
         construct: construct.to_owned(),
-        message: format!("rule {:?}: {why}; drop it, or use the full vocabulary", rule.name),
+        message: format!("rule {:?}: {why}; leave it out", rule.name),
         position: rule.position,
     })
 }

@@ -122,6 +122,8 @@ pub(crate) struct Lowering<'a> {
     pub(crate) as_they_stand: RefCell<FxHashSet<usize>>,
     /// Rules with guards, with the guards on the calls of other rules.
     pub(crate) guarded: RefCell<FxHashMap<usize, FxHashMap<usize, Guard>>>,
+    /// Rules that stay as they are: neither their callers nor their equals become one with them.
+    pub(crate) kept: RefCell<FxHashSet<usize>>,
     /// Automata that count their parts, by rule.
     pub(crate) with_lengths: RefCell<FxHashMap<usize, Counter>>,
     pub(crate) work: &'a Budget,
@@ -146,6 +148,11 @@ impl Lowering<'_> {
             && automaton.counts.is_some()
         {
             return self.with_lengths(automaton, rule);
+        }
+        if let Expr::Automaton(automaton) = self.grammar.expr(body)
+            && automaton.has_copies
+        {
+            self.kept.borrow_mut().insert(rule.index());
         }
         if let Some((mut automaton, is_large)) = self.direct(body)? {
             if is_large {

@@ -6,7 +6,7 @@ use super::shapes::Shapes;
 use super::{LeftRecursion, NetworkOptions, Width, analysis, left_recursion, lower, simplify};
 use crate::apart::Apart;
 use crate::automata::alphabet::Alphabet;
-use crate::automata::{Automaton, call};
+use crate::automata::{Automaton, call, callee};
 use crate::budget::{Budget, Ticks};
 use crate::error::{Error, Result};
 use crate::grammar::{Grammar, Guard};
@@ -81,6 +81,7 @@ struct Lowered<'a> {
     with_lengths: &'a FxHashSet<usize>,
     guarded: &'a FxHashMap<usize, Guards>,
     as_they_stand: &'a FxHashSet<usize>,
+    kept: &'a FxHashSet<usize>,
     outside: &'a Outside,
     options: &'a NetworkOptions,
     work: &'a Budget,
@@ -125,6 +126,7 @@ impl RuleSet {
             as_they_stand: Default::default(),
             guarded: Default::default(),
             with_lengths: Default::default(),
+            kept: Default::default(),
             work,
         };
         let mut size = Size { limits: &options.limits, states: 0, edges: 0 };
@@ -144,6 +146,11 @@ impl RuleSet {
             size.add(&automaton)?;
             automata.push(automaton);
         }
+        let has_states = |rule: &usize| counted.contains_key(rule) || guarded.contains_key(rule);
+        for body in wrap_bodies(&mut automata, &counted, has_states) {
+            size.add(&body)?;
+            automata.push(body);
+        }
         if left_recursion::is_in_cycle(&automata, |a| guarded.contains_key(&a), work)? {
             return Err(lower::guards_refused(grammar, "left recursion of the rule"));
         }
@@ -152,7 +159,7 @@ impl RuleSet {
             let options = NetworkOptions { counters: false, ..options.clone() };
             return Self::make(grammar, outside, &options, work);
         }
-        let as_they_stand = lowering.as_they_stand.take();
+        let (as_they_stand, kept) = (lowering.as_they_stand.take(), lowering.kept.take());
         let cycle = left_recursion::largest_cycle(&automata, work)?;
         outside.is_left_recursive.set(cycle.is_some());
         let lowered = Lowered {
@@ -164,6 +171,7 @@ impl RuleSet {
             with_lengths: &with_lengths,
             guarded: &guarded,
             as_they_stand: &as_they_stand,
+            kept: &kept,
             outside,
             options,
             work,
@@ -224,7 +232,7 @@ impl Lowered<'_> {
         // So do those with guards, and those that are called with one: the guards go by them.
         let called = self.guarded.values().flat_map(|guards| guards.keys());
         let keep = self.counted.keys().chain(self.guarded.keys()).chain(called);
-        rules.keep = keep.copied().collect::<FxHashSet<_>>();
+        rules.keep = keep.chain(self.kept).copied().collect::<FxHashSet<_>>();
         rules.outside.clone_from(&self.outside.parts);
         rules.is_quick = options.is_quick;
         rules.as_they_stand.clone_from(self.as_they_stand);
@@ -257,6 +265,31 @@ impl Lowered<'_> {
             has_loops: with_loops,
         })
     }
+}
+
+/// A pass begins at a state of the tables, and rules that count or are sets begin at others: a rule in between
+/// calls each of those that is a body. Returns the rules in between, which come after all others.
+fn wrap_bodies(
+    automata: &mut Apart<Automaton>,
+    counted: &FxHashMap<usize, Counter>,
+    has_states: impl Fn(&usize) -> bool,
+) -> Vec<Automaton> {
+    let mut order: Vec<usize> = counted.keys().copied().collect();
+    order.sort_unstable();
+    let mut between: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut out = Vec::new();
+    for rule in order {
+        for (_, body, _) in automata[rule].calls().filter(|(_, body, _)| has_states(body)) {
+            between.entry(body).or_insert_with(|| {
+                out.push(caller_of(body));
+                automata.len() + out.len() - 1
+            });
+        }
+        automata[rule].relabel(|letter| {
+            callee(letter).and_then(|body| between.get(&body)).map_or(letter, |&rule| call(rule))
+        });
+    }
+    out
 }
 
 /// The right-hand sides of the rules that are needed, each shape once, with nothing in the place of others.

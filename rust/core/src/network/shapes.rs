@@ -250,7 +250,8 @@ fn write_automaton(automaton: &ByteAutomaton, of: impl Fn(ExprId) -> u32, key: &
     let (min, max) = automaton.counts.unwrap_or_default();
     let kind = u32::from(automaton.counts.is_some())
         | u32::from(max.is_some()) << 1
-        | u32::from(automaton.counts_tokens) << 2;
+        | u32::from(automaton.counts_tokens) << 2
+        | u32::from(automaton.has_copies) << 3;
     key.extend([kind, min, max.unwrap_or(0)]);
     key.extend(automaton.falls_back.iter().map(|&falls_back| u32::from(falls_back)));
     for &(from, part, to) in &automaton.parts {

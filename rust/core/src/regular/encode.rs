@@ -126,6 +126,7 @@ pub fn encode_all_but(
         guards: Box::default(),
         counts: None,
         counts_tokens: false,
+        has_copies: false,
         falls_back: falls_back.into(),
         fallback: all,
     }))

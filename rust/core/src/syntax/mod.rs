@@ -49,6 +49,11 @@ use crate::budget::Interrupt;
 use crate::error::Result;
 use crate::grammar::Grammar;
 use crate::limits::Limits;
+use scanner::Kind;
+use std::collections::HashMap;
+
+/// The ids of tokens by their texts.
+pub type NamedTokens = HashMap<String, Vec<u32>>;
 
 pub use equal::structurally_equal;
 pub use printed::repair_printed;
@@ -74,5 +79,42 @@ pub fn parse_within(
     limits: &Limits,
     interrupt: &Interrupt,
 ) -> Result<Grammar> {
-    parser::GrammarParser::new(text, limits, interrupt)?.grammar(root)
+    parse_with_tokens(text, root, None, limits, interrupt)
+}
+
+/// [`parse_within`] of a text that may name tokens by their texts: `tokens` has the ids of each, none where the
+/// vocabulary has no such token.
+///
+/// # Errors
+/// Those of [`parse_within`]; `Unsupported` for a token that has no id.
+pub fn parse_with_tokens(
+    text: &str,
+    root: &str,
+    tokens: Option<&NamedTokens>,
+    limits: &Limits,
+    interrupt: &Interrupt,
+) -> Result<Grammar> {
+    parser::GrammarParser::new(text, tokens, limits, interrupt)?.grammar(root)
+}
+
+/// The texts by which a grammar text names tokens (`<|end|>`), each once.
+pub fn token_names(text: &str) -> Vec<&str> {
+    let mut scanner = scanner::Scanner::new(text);
+    let mut names = Vec::new();
+    loop {
+        let token = scanner.next_token();
+        match token.kind {
+            Kind::End => break,
+            Kind::TokenRef | Kind::NotTokenRef => {
+                let name = text[token.range()].trim_start_matches('!');
+                if !name.starts_with("<[") {
+                    names.push(name);
+                }
+            }
+            _ => {}
+        }
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
 }

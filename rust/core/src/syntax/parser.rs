@@ -23,6 +23,7 @@ use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 use crate::limits::Limits;
 
+use super::NamedTokens;
 use super::escapes;
 use super::messages::{described, misread, shown, syntax};
 use super::options::{Owner, options};
@@ -70,6 +71,7 @@ enum Side {
 /// Reads one text.
 pub(super) struct GrammarParser<'t> {
     text: &'t str,
+    tokens: Option<&'t NamedTokens>,
     limits: &'t Limits,
     interrupt: &'t Interrupt,
     /// Tokens taken since the interrupt was looked at.
@@ -90,7 +92,12 @@ pub(super) struct GrammarParser<'t> {
 
 impl<'t> GrammarParser<'t> {
     /// Checks the text's length and collects the names of its rules.
-    pub(super) fn new(text: &'t str, limits: &'t Limits, interrupt: &'t Interrupt) -> Result<Self> {
+    pub(super) fn new(
+        text: &'t str,
+        tokens: Option<&'t NamedTokens>,
+        limits: &'t Limits,
+        interrupt: &'t Interrupt,
+    ) -> Result<Self> {
         // Offsets and expression ids are `u32`; no text makes more than one expression a byte.
         let bound = limits.max_grammar_bytes.min(i32::MAX as usize);
         if text.len() > bound {
@@ -104,6 +111,7 @@ impl<'t> GrammarParser<'t> {
         let following = scanner.next_token();
         Ok(Self {
             text,
+            tokens,
             limits,
             interrupt,
             taken: 0,
@@ -338,7 +346,7 @@ impl<'t> GrammarParser<'t> {
                 self.push(Expr::Class(set), token);
             }
             Kind::TokenRef | Kind::NotTokenRef => {
-                let call = words::token_reference(self.slice(&token), token.position)?;
+                let call = words::token_reference(self.slice(&token), self.tokens, token.position)?;
                 self.push(Expr::Macro(call), token);
             }
             Kind::Open => {

@@ -232,6 +232,7 @@ impl<'a> Bounded<'a> {
             parts: edges.into(),
             counts: Some((u32::from(pass == Pass::Character), Some(most))),
             counts_tokens: pass == Pass::Byte,
+            has_copies: false,
             ..ByteAutomaton::default()
         };
         self.builder.add(Expr::Automaton(automaton), position)

@@ -52,6 +52,7 @@ impl DraftAutomaton {
             fallback: 0,
             counts: self.counts,
             counts_tokens: false,
+            has_copies: false,
         })
     }
 }

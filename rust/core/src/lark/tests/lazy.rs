@@ -89,7 +89,7 @@ fn tools_in_free_text() {
     same(&apart, "root ::= TagDispatch((\"c\", a), (\"d\", e))\na ::= \"a\"\ne ::= \"\"", "acd");
     let ignoring =
         format!("%ignore \" \"\nstart: tool* tail\n{any}tool: h \"a\" \"b\"\nh[lazy]: TEXT \"c\"");
-    same(&ignoring, &format!("{root}tool ::= \"a\" \" \"* \"b\" \" \"*"), "abc ");
+    same(&ignoring, &format!("{root}tool ::= \" \"* \"a\" \" \"* \"b\" \" \"*"), "abc ");
     // A head that is not any text up to a trigger makes it a rule like others, too.
     for head in
         ["h[lazy]: /[ab]*c/", "h[lazy]: TEXT \"c\"?", "h[lazy]: TEXT /c|d/", "h: TEXT \"c\""]
@@ -97,6 +97,11 @@ fn tools_in_free_text() {
         let text = format!("start: tool* tail\n{any}tool: h \"a\"\n{head}");
         assert!(lark(&text).expect("it is a grammar").macros().is_empty(), "{text}");
     }
+    // So does an attribute of a rule on the way to that text.
+    let bounded = "start: tool* tail\nTEXT: /(.|\\n)*/\ntail: body\nbody[max_chars=3]: TEXT\ntool: h \"a\"\nh[lazy]: TEXT \"c\"";
+    assert!(lark(bounded).expect("it is a grammar").macros().is_empty());
+    let head = "start: h \"x\"\nh[lazy]: text <[5]>\ntext[max_chars=3]: /(.|\\n)*/";
+    assert!(lark(head).is_err());
     // A tail that is not any text makes it a rule like others.
     let plain = "start: tool* tail\ntail: /[ab]/\ntool: h \"a\"\nh[lazy]: /[ab]*c/";
     same(plain, "root ::= ([ab]* \"ca\")* [ab]", "abc");

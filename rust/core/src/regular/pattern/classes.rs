@@ -20,6 +20,7 @@ impl PatternParser<'_> {
     pub(super) fn class(&mut self, at: usize) -> Result<PatternNodeId, PatternError> {
         let is_negated = self.takes("^");
         let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let mut kept: Vec<(u32, u32)> = Vec::new();
         let (first, mut most) = (self.at, RANGES_BETWEEN_MERGES);
         loop {
             match self.peek(0) {
@@ -31,9 +32,10 @@ impl PatternParser<'_> {
                 Some(']') if self.reading != PatternReading::Python || self.at > first => break,
                 Some(_) => {}
             }
-            if ranges.len() > most {
+            if ranges.len() + kept.len() > most {
+                kept = CharSet::new(kept).ranges().to_vec();
                 ranges = CharSet::new(ranges).ranges().to_vec();
-                most = 2 * ranges.len() + RANGES_BETWEEN_MERGES;
+                most = 2 * (ranges.len() + kept.len()) + RANGES_BETWEEN_MERGES;
             }
             if let Some(text) = self.quotation() {
                 ranges.extend(self.text[text].iter().map(|&here| (here as u32, here as u32)));
@@ -47,7 +49,10 @@ impl PatternParser<'_> {
             let low = self.class_atom()?;
             let is_range = self.peek(0) == Some('-') && self.peek(1).is_some_and(|c| c != ']');
             if !is_range {
-                add(&mut ranges, &low);
+                match low {
+                    ClassAtom::Set(set) if self.keeps_sets() => kept.extend(set.ranges()),
+                    low => add(&mut ranges, &low),
+                }
                 continue;
             }
             if self.peek(1) == Some('[') {
@@ -80,7 +85,7 @@ impl PatternParser<'_> {
         }
         self.at += 1;
         let set = CharSet::new(ranges);
-        let mut set = self.with_cases(&set);
+        let mut set = self.with_cases(&set).union(&CharSet::new(kept));
         if is_negated {
             set = set.complement();
         }

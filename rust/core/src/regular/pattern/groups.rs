@@ -167,7 +167,7 @@ impl PatternParser<'_> {
                     self.open_frame(Purpose::Group, at, flags);
                     return Ok(());
                 }
-                ')' if is_on && count > 1 && at == 0 => {
+                ')' if is_on && count > 1 && self.has_read_nothing() => {
                     self.flags = flags;
                     return Ok(());
                 }

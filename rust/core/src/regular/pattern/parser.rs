@@ -340,6 +340,9 @@ impl<'a> PatternParser<'a> {
             PatternEscape::Character(character) => {
                 (self.character(character), Quantifiers::Allowed)
             }
+            PatternEscape::Set(set) if self.keeps_sets() => {
+                (self.leaf_of_closed(&set), Quantifiers::Allowed)
+            }
             PatternEscape::Set(set) => (self.leaf_of(&set), Quantifiers::Allowed),
             PatternEscape::Boundary { is_negated } => {
                 let word = self.word_set();
@@ -380,6 +383,20 @@ impl<'a> PatternParser<'a> {
     pub(super) fn leaf_of_closed(&mut self, set: &CharSet) -> PatternNodeId {
         let id = self.tree.add_set(unicode::without_surrogates(set));
         self.tree.leaf(id)
+    }
+
+    /// Whether the pattern holds nothing before this place but flags, comments and white space.
+    pub(super) fn has_read_nothing(&self) -> bool {
+        match &self.frames[..] {
+            [whole] => whole.items.is_empty() && whole.alternatives.is_empty(),
+            _ => false,
+        }
+    }
+
+    /// Whether sets such as `\w` are the same without regard to case: Python gives other cases to characters and
+    /// ranges alone.
+    pub(super) fn keeps_sets(&self) -> bool {
+        self.reading == PatternReading::Python
     }
 
     /// What a set as written means under the flags.

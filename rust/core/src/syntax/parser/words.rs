@@ -6,7 +6,7 @@ use crate::grammar::{CharSet, Expr, Macro, MacroArgument};
 use super::super::messages::{shown, syntax};
 use super::super::scanner::{GrammarToken, Kind, Scanner};
 use super::super::suggest::nearest;
-use super::super::{escapes, macros};
+use super::super::{NamedTokens, escapes, macros};
 use super::GrammarParser;
 
 impl<'t> GrammarParser<'t> {
@@ -172,34 +172,46 @@ impl<'t> GrammarParser<'t> {
     }
 }
 
-/// GBNF's `<[id]>` and `!<[id]>` are XGrammar's `Token(id)` and `ExcludeToken(id)`.
-pub(super) fn token_reference(text: &str, position: Position) -> Result<Macro> {
+/// GBNF's `<[id]>` and `!<[id]>` are XGrammar's `Token(id)` and `ExcludeToken(id)`; `<text>` names all tokens with
+/// that text.
+pub(super) fn token_reference(
+    text: &str,
+    tokens: Option<&NamedTokens>,
+    position: Position,
+) -> Result<Macro> {
     let (name, inner) = match text.strip_prefix('!') {
         Some(inner) => ("ExcludeToken", inner),
         None => ("Token", text),
     };
+    let refused =
+        |message: String| Error::Unsupported { construct: shown(text), message, position };
     let digits = inner.strip_prefix("<[").and_then(|rest| rest.strip_suffix("]>"));
     let id = digits.filter(|d| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit()));
-    let Some(digits) = id else {
-        return Err(Error::Unsupported {
-            construct: shown(text),
-            message: format!(
+    let ids = match (id, tokens.filter(|_| !inner.starts_with("<["))) {
+        (Some(digits), _) => match digits.parse::<i64>() {
+            Ok(id) if id <= macros::LAST_TOKEN => vec![id],
+            _ => {
+                let (digits, last) = (shown(digits), macros::LAST_TOKEN);
+                return Err(syntax(
+                    position,
+                    format!("the token id {digits} is greater than {last}"),
+                ));
+            }
+        },
+        (None, Some(tokens)) => match tokens.get(inner) {
+            Some(ids) if !ids.is_empty() => ids.iter().map(|&id| i64::from(id)).collect(),
+            _ => {
+                let message = "the vocabulary has no such token; write its text as a literal, or another token";
+                return Err(refused(message.into()));
+            }
+        },
+        (None, None) => {
+            return Err(refused(format!(
                 "a grammar has no vocabulary to look for a token in; write its id, a number from 0: \
                  {name}(id)"
-            ),
-            position,
-        });
-    };
-    match digits.parse::<i64>() {
-        Ok(id) if id <= macros::LAST_TOKEN => Ok(Macro {
-            name: name.into(),
-            positional: vec![MacroArgument::Integer(id)],
-            named: Vec::new(),
-        }),
-        _ => {
-            let message =
-                format!("the token id {} is greater than {}", shown(digits), macros::LAST_TOKEN);
-            Err(syntax(position, message))
+            )));
         }
-    }
+    };
+    let positional = ids.into_iter().map(MacroArgument::Integer).collect();
+    Ok(Macro { name: name.into(), positional, named: Vec::new() })
 }

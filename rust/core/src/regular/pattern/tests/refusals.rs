@@ -164,6 +164,13 @@ fn other_dialects_and_flags() {
                                         at its start",
         ),
         (
+            "a|(?i)b",
+            PatternDialect::Python,
+            "",
+            "Syntax, column 3: flags: flags for the whole pattern stand \
+                                        at its start",
+        ),
+        (
             r"\y",
             PatternDialect::Python,
             "",
