@@ -32,6 +32,7 @@ __all__ = [
     "no_bytes",
     "of_row",
     "shared",
+    "whole_number",
     "wrong_type",
 ]
 
@@ -54,12 +55,23 @@ def check_number(name: str, value: object, least: int, note: str = "") -> None:
         ArgumentTypeError: it is no whole number.
         ValueError: it is below ``least``.
     """
-    if isinstance(value, bool) or not hasattr(value, "__index__"):
+    number = whole_number(value)
+    if number is None:
         raise ArgumentTypeError(
             f"{name} must be a whole number, not {type(value).__name__} ({value!r}){note}"
         )
-    if value.__index__() < least:
-        raise ValueError(f"{name} must be {least} or more, not {value}{note}")
+    if number < least:
+        raise ValueError(f"{name} must be {least} or more, not {number}{note}")
+
+
+def whole_number(value: Any) -> int | None:  # noqa: ANN401 - whatever has an index
+    """A whole number as an int; None for all else: truth values, and arrays of several numbers."""
+    if isinstance(value, bool):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:  # an array has the method, and refuses where it is not one number
+        return None
 
 
 def check_limits(limits: Limits | None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, of_row, shared, wrong_type
+from tokfold._checks import bitmask_error, check_number, of_row, shared, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold.bitmask import allow_only
 from tokfold.errors import CancelledError, MatcherStateError, TokfoldError, VocabularyError
@@ -379,6 +379,5 @@ def _threads(threads: int | None, count: int) -> int:
     if threads is None:
         wanted = -(-count // MATCHERS_PER_THREAD)
         return wanted if wanted < 2 else min(_cpus(), wanted)
-    if threads < 0:
-        raise ValueError(f"threads must be 0 or more, not {threads}")
+    check_number("threads", threads, 0)
     return min(threads, 1 << 16)

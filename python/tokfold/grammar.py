@@ -646,7 +646,8 @@ class Grammar(Built, metaclass=Named):
             stays as it is.
 
         Raises:
-            ArgumentTypeError: ``added`` or ``removed`` is no list.
+            ArgumentTypeError: ``added`` or ``removed`` is no list, or ``removed`` holds something
+                else than texts and ids.
             StructuralTagError: the grammar is of no structural tag with one such format; a tag is
                 wrong, or to be removed and not there.
             SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as

@@ -308,6 +308,9 @@ class TestBatches:
             tokfold.fill_bitmask_batch([matcher.fork() for _ in range(5)], rows())
         with pytest.raises(ValueError, match="threads"):
             tokfold.fill_bitmask_batch([matcher], rows(), threads=-1)
+        for wrong in ("x", 1.5, [1], True):
+            with pytest.raises(tokfold.ArgumentTypeError, match="threads must be a whole number"):
+                tokfold.fill_bitmask_batch([matcher], rows(), threads=wrong)
         assert tokfold.fill_bitmask_batch([], rows()).shape == (0,)
         assert tokfold.fill_bitmask_batch([matcher], rows(), threads=1_000).tolist() == [True]
 

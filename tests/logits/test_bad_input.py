@@ -84,6 +84,12 @@ BAD = {
     "masks of the other endianness": Bad(
         TypeError, "must be int32", masks=lambda: masks().numpy().astype(">i4")
     ),
+    "masks to be trained": Bad(
+        TypeError,
+        "must be int32, not torch.float32",
+        masks=lambda: torch.zeros(3, WORDS, requires_grad=True),
+    ),
+    "sparse masks": Bad(ValueError, "contiguous", masks=lambda: masks().to_sparse()),
     "bools": Bad(TypeError, "must be int32", masks=lambda: torch.ones(3, 100, dtype=torch.bool)),
     "a list": Bad(TypeError, "not list", masks=lambda: masks().tolist()),
     "too many words": Bad(ValueError, r"shape \(n, 2\), not \(3, 3\)", masks=lambda: masks(3, 3)),
@@ -110,6 +116,11 @@ BAD = {
         ValueError, "rows are for logits of two", lambda: ones(107), lambda: masks()[0], [0]
     ),
     "rows that are no numbers": Bad((TypeError, ValueError), "'a'", rows=["a", "b", "c"]),
+    "rows that are bools": Bad(TypeError, "truth values", rows=[True, False, True]),
+    "rows that are bytes": Bad(TypeError, "a tensor, not bytes", rows=bytes([0, 1, 2])),
+    "rows without data": Bad(
+        ValueError, "with data", rows=torch.zeros(3, dtype=torch.int64, device="meta")
+    ),
     "rows that are halves": Bad((TypeError, ValueError), "row", rows=[0.5, 1.5, 2.5]),
     "rows of floats": Bad((TypeError, ValueError), "row", rows=torch.tensor([0.5, 1.5, 2.5])),
     "rows of bools": Bad((TypeError, ValueError), "row", rows=torch.tensor([True, True, False])),
@@ -212,11 +223,16 @@ def test_what_is_no_fold(wrong) -> None:
 # --------------------------------------------------------------------- backends
 
 
-@pytest.mark.parametrize("backend", ["cuda", "", None, "CPU"])
+@pytest.mark.parametrize("backend", ["cuda", "", None, "CPU", np.array(["cpu", "torch"])])
 def test_a_backend_that_is_none(backend) -> None:
     logits = ones()
-    with pytest.raises(ValueError, match='backend must be "auto", "cpu", "triton" or "torch"'):
-        apply_class_bitmask_(logits, masks(), Fold(CLASSES), backend=backend)
+    fold = Fold(CLASSES)
+    for call in (
+        lambda *given, **more: apply_class_bitmask_(*given, fold, **more),
+        MaskTable(fold).apply_,
+    ):
+        with pytest.raises(ValueError, match='backend must be "auto", "cpu", "triton" or "torch"'):
+            call(logits, masks(), backend=backend)
     assert logits.eq(1).all()
 
 
@@ -301,6 +317,33 @@ def test_tables_of_no_size(backend) -> None:
         table.apply_(logits, masks().numpy(), backend=backend)
     assert logits.eq(1).all()
     assert table.counters == (0, 0, 0, 0, 0)
+
+
+@pytest.mark.parametrize("wrong", ["x", 1.5, True, [1], np.zeros((2, 2), dtype=np.int64)], ids=repr)
+def test_tables_whose_sizes_are_no_numbers(wrong) -> None:
+    fold = Fold(CLASSES)
+    for name in ("capacity", "max_rows"):
+        with pytest.raises(tokfold.ArgumentTypeError, match=f"{name} must be a whole number, not"):
+            MaskTable(fold, **{name: wrong})
+    with pytest.raises(tokfold.ArgumentTypeError, match=r"max_rows must be .* not NoneType"):
+        MaskTable(fold, max_rows=None)
+
+
+@pytest.mark.parametrize("size", [1 << 50, 1 << 62, 1 << 70])
+def test_tables_that_no_memory_holds(size) -> None:
+    fold = Fold(CLASSES)
+    for options in ({"capacity": size}, {"capacity": 1, "max_rows": size}):
+        with pytest.raises(tokfold.DeviceError, match="cpu has no room for a table") as caught:
+            MaskTable(fold, **options)
+        assert caught.value.reason == "memory"
+        assert "pass a smaller capacity or max_rows" in str(caught.value)
+
+
+def test_masks_of_a_table_are_on_the_cpu() -> None:
+    logits = ones()
+    with pytest.raises(ValueError, match=r"takes masks on the CPU, and these are on meta: .*cpu"):
+        MaskTable(Fold(CLASSES)).apply_(logits, masks().to("meta"))
+    assert logits.eq(1).all()
 
 
 @pytest.mark.parametrize(("rows", "error", "says"), WRONG_ROWS)

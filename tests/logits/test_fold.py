@@ -96,6 +96,70 @@ def test_devices(compiled) -> None:
     ]
 
 
+NO_DEVICES = [
+    None,
+    True,
+    1.0,
+    b"cpu",
+    ["cpu"],
+    torch.float16,
+    torch.zeros(2),
+    torch.tensor(0),
+    np.zeros(1, dtype=np.int64),
+    np.True_,
+]
+
+
+@pytest.mark.parametrize("wrong", NO_DEVICES, ids=repr)
+def test_what_is_no_device(compiled, wrong) -> None:
+    here = Fold(compiled)
+    for call in (here.to, lambda device: Fold(compiled, device=device)):
+        with pytest.raises(tokfold.ArgumentTypeError) as caught:
+            call(wrong)
+        said = f"device must be a torch.device, a str or an int, not {type(wrong).__name__}"
+        hint = ": pass its device, tensor.device" if isinstance(wrong, torch.Tensor) else ""
+        assert str(caught.value) == said + hint
+
+
+@pytest.mark.parametrize("number", [-1, 1 << 8, 1 << 40, 1 << 70, np.int64(-1)])
+def test_numbers_of_no_device(compiled, number) -> None:
+    """Torch has 256 as another name of 0, on a GPU in silence."""
+    with pytest.raises(tokfold.DeviceError, match=f"torch has no device {number} here") as caught:
+        Fold(compiled).to(number)
+    assert caught.value.reason == "missing"
+
+
+@pytest.mark.parametrize("wrong", [5, None, "root", [0]])
+def test_a_fold_is_of_compiled_grammars(compiled, wrong) -> None:
+    with pytest.raises(
+        tokfold.ArgumentTypeError, match=r"compiled must be a tokfold\.CompiledGrammar, not "
+    ):
+        Fold(compiled).is_of(wrong)
+
+
+@pytest.mark.parametrize("wrong", ["x", None, 1.0, True, [2], np.zeros((2, 2), dtype=np.int64)])
+def test_numbers_of_a_fold(compiled, wrong) -> None:
+    with pytest.raises(tokfold.ArgumentTypeError, match="rows must be a whole number, not "):
+        Fold(compiled).allocate(wrong)
+    with pytest.raises(tokfold.ArgumentTypeError, match="max_row_bytes must be a whole number"):
+        Fold(compiled, max_row_bytes=wrong)
+
+
+def test_bytes_of_rows(compiled) -> None:
+    with pytest.raises(ValueError, match="max_row_bytes must be 0 or more, not -1"):
+        Fold(compiled, max_row_bytes=-1)
+    fold = Fold(compiled, max_row_bytes=1 << 70)
+    assert fold.to("cpu").num_tokens == SIZE
+
+
+@pytest.mark.parametrize("rows", [1 << 50, 1 << 62, 1 << 70])
+def test_more_rows_than_memory_holds(compiled, rows) -> None:
+    with pytest.raises(tokfold.DeviceError, match=f"no room for {rows} rows of 4 bytes") as caught:
+        Fold(compiled).allocate(rows)
+    assert caught.value.reason == "memory"
+    assert "allocate fewer" in str(caught.value)
+
+
 @pytest.mark.parametrize("num_classes", [1, 31, 32, 33, 100])
 def test_allocated_masks_allow_every_class(num_classes) -> None:
     fold = Fold(synthetic_classes(np.arange(num_classes), num_classes))

@@ -183,13 +183,39 @@ def test_a_token_that_is_none(two) -> None:
     assert two.wait() == [0, 1]
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *("[[", b"[[", 1.5, True, {0: 0, 1: 0}, {0, 1}, np.array(1), [0, "a"], [0, 1.5]),
+        *([0, None], torch.zeros(2), torch.tensor([True, True]), np.zeros(2)),
+    ],
+    ids=repr,
+)
+def test_tokens_that_are_no_numbers(two, wrong) -> None:
+    with pytest.raises(
+        tokfold.ArgumentTypeError, match=r"^(token_ids must|row \d: a token must) be"
+    ):
+        two.begin(wrong)
+    two.begin([token(b"["), token(b"[")])
+    assert two.wait() == [0, 1]
+
+
+def test_tensors_that_are_no_tokens(two) -> None:
+    with pytest.raises(ValueError, match="token_ids must have one dimension, not 2"):
+        two.begin(torch.zeros(2, 1, dtype=torch.int64))
+    with pytest.raises(ValueError, match=r"token_ids must be a dense tensor .* on meta"):
+        two.begin(torch.zeros(2, dtype=torch.int64, device="meta"))
+    for tokens in (torch.zeros(2, dtype=torch.uint8), np.zeros(2, dtype=np.int32), iter([0, 0])):
+        two.begin(tokens)
+        assert two.wait() == [0, 1]
+
+
 def test_a_row_without_a_matcher(two) -> None:
     two.begin()
     logits = torch.zeros(3, WIDTH)
     with pytest.raises(ValueError, match="logits have 3 rows, and there are 2 matchers"):
         two.apply_(logits)
     assert logits.eq(0).all()
-    two.begin()
     assert two.apply_(torch.zeros(2, WIDTH)).isinf().any()
 
 
@@ -213,18 +239,21 @@ def test_texts_that_have_ended(two) -> None:
 
 
 def test_logits_that_do_not_fit(two) -> None:
-    for bad in (torch.zeros(2, SIZE - 1), torch.zeros(2, WIDTH, dtype=torch.float64)):
-        before = bad.clone()
-        two.begin()
-        with pytest.raises((TypeError, ValueError)):
+    """The masks are still there for logits that do."""
+    two.begin()
+    for bad, says in (
+        (torch.zeros(2, SIZE - 1), "39 columns, and the vocabulary 40 tokens"),
+        (torch.zeros(2, WIDTH, dtype=torch.float64), "not torch.float64"),
+        (torch.zeros(1, WIDTH), "1 rows, and there are 2 matchers"),
+        (torch.zeros(WIDTH), r"shape \(rows, width\)"),
+    ):
+        with pytest.raises((TypeError, ValueError), match=says):
             two.apply_(bad)
-        assert torch.equal(bad, before)
-    two.begin()
-    few = torch.zeros(1, WIDTH)
-    with pytest.raises((ValueError, IndexError)):
-        two.apply_(few)
-    assert few.eq(0).all()
-    two.begin()
+        assert bad.eq(0).all()
+    for wrong in ([[0.0]], None, 5, np.zeros((2, WIDTH), dtype=np.float32)):
+        with pytest.raises(tokfold.ArgumentTypeError, match=r"logits must be a torch\.Tensor, not"):
+            two.apply_(wrong)
+    assert two.rows == []  # nothing was waited for
     logits = torch.zeros(2, WIDTH)
     assert (two.apply_(logits)[0] == 0).nonzero()[:, 0].tolist() == [token(b"["), token(b"[[")]
 
@@ -318,6 +347,14 @@ def test_what_does_not_go_together(grammars, fold, vocabulary) -> None:
     matchers = [tokfold.Matcher(grammars[0]), tokfold.Matcher(wide)]
     with pytest.raises(ValueError, match="vocabularies of different sizes"):
         NextMasks(matchers)
+    for wrong in (5, "fold", grammars[0], False):
+        with pytest.raises(tokfold.ArgumentTypeError, match=r"fold must be a .*Fold or None, not"):
+            NextMasks(matchers[:1], fold=wrong)
+    for wrong in ("x", 1.5, True, [1]):
+        with pytest.raises(tokfold.ArgumentTypeError, match="threads must be a whole number, not"):
+            NextMasks(matchers[:1], threads=wrong)
+    with pytest.raises(ValueError, match="threads must be 0 or more, not -1"):
+        NextMasks(matchers[:1], threads=-1)
     late = tokfold.compile(grammars[0].grammar, vocabulary, classes="never")
     logits = torch.zeros(1, WIDTH)
     with pytest.raises((ValueError, tokfold.MatcherStateError), match="classes"):

@@ -12,7 +12,7 @@ import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies.profiles import CASES, examples
-from tokfold import Grammar, MatcherStateError, StructuralTagError, Vocabulary
+from tokfold import ArgumentTypeError, Grammar, MatcherStateError, StructuralTagError, Vocabulary
 from tokfold._tags import known
 from tokfold._tags.leaves import default_cache
 
@@ -358,6 +358,36 @@ def test_wrong_changes(found, added, removed, message):
     with pytest.raises(StructuralTagError, match=message):
         before.with_tags(added, removed)
     assert str(before) == text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "kind"),
+    [
+        (tag("one"), 'dict: pass what stands in its "begin"'),
+        ({"type": "token", "token": 1}, 'dict: pass what stands in its "begin"'),
+        (1.0, "float"),
+        (None, "NoneType"),
+        (True, "bool"),
+        (b"<f=one>", "bytes"),
+        (["<f=one>"], "list"),
+        (np.zeros((2, 2), dtype=np.int64), "ndarray"),
+    ],
+)
+def test_what_names_no_tag(wrong, kind):
+    """True and 1.0 are equal to a token's id, and are none."""
+    begin = {"type": "token", "token": 1}
+    by_token = {"type": "tag", "begin": begin, "content": content(0), "end": "</f>"}
+    called = {"type": "token_triggered_tags", "trigger_tokens": [1], "tags": [by_token]}
+    for found in (grammar(called), grammar(triggered([tag("one")]))):
+        text = str(found)
+        with pytest.raises(ArgumentTypeError) as caught:
+            found.with_tags(removed=["<f=one>", wrong])
+        assert str(caught.value) == (
+            "removed must hold the texts, or ids of tokens, with which tags begin, and removed[1] "
+            f"is {kind}"
+        )
+        assert str(found) == text
+    assert grammar(called).with_tags(removed=[np.int64(1)]) is not None
 
 
 @pytest.mark.parametrize("around", [lambda format: format, thinking])

@@ -10,11 +10,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from tokfold._checks import whole_number
 from tokfold._tags import formats
 from tokfold._tags.fields import fail
 from tokfold._tags.formats import Format, Tag, Token
 from tokfold._tags.reading import Settings, read
-from tokfold.errors import StructuralTagError
+from tokfold.errors import ArgumentTypeError, StructuralTagError
 
 __all__ = ["changed"]
 
@@ -41,12 +42,25 @@ def changed(
         settings: how the format was read.
 
     Raises:
+        ArgumentTypeError: what is to be removed is named by neither texts nor ids.
         StructuralTagError: there is no such format, or more than one; what is added is no tag; what
             is to be removed is not there.
     """
-    new_ones, gone = list(added), list(dict.fromkeys(removed))
+    new_ones, gone = list(added), list(dict.fromkeys(_checked_begins(removed)))
     place = _place(format, new_ones, gone, settings)
     return _replaced(format, place, _with_tags(place, new_ones, gone, settings))
+
+
+def _checked_begins(removed: Iterable[object]) -> Iterable[str | int]:
+    for index, one in enumerate(removed):
+        begin = one if isinstance(one, str) else whole_number(one)
+        if begin is None:
+            hint = ': pass what stands in its "begin"' if isinstance(one, Mapping) else ""
+            raise ArgumentTypeError(
+                "removed must hold the texts, or ids of tokens, with which tags begin, and "
+                f"removed[{index}] is {type(one).__name__}{hint}"
+            )
+        yield begin
 
 
 def _place(

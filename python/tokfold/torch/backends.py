@@ -7,7 +7,7 @@ import os
 import warnings
 from functools import cache
 from types import ModuleType
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 import torch
 
@@ -18,15 +18,17 @@ __all__ = ["Backend", "chosen_backend", "kernels_of"]
 
 Backend: TypeAlias = Literal["auto", "cpu", "triton", "torch"]
 
+_BACKENDS = get_args(Backend)
+
 
 def chosen_backend(backend: Backend, device: torch.device) -> Backend:
     """The kernel for a device, where the caller leaves it open."""
+    if not isinstance(backend, str) or backend not in _BACKENDS:
+        raise ValueError(f'backend must be "auto", "cpu", "triton" or "torch", not {backend!r}')
     if backend == "auto":
         if device.type == "cpu":
             return "cpu"
         return "triton" if device.type == "cuda" and _has_triton() else "torch"
-    if backend not in ("cpu", "triton", "torch"):
-        raise ValueError(f'backend must be "auto", "cpu", "triton" or "torch", not {backend!r}')
     if backend == "cpu" and device.type != "cpu":
         raise ValueError(f'backend="cpu" cannot write logits on {device}')
     if backend == "triton":

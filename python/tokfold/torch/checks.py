@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import wrong_type
-from tokfold.errors import ArgumentTypeError
+from tokfold._checks import whole_number, wrong_type
+from tokfold.errors import ArgumentTypeError, DeviceError
 
 __all__ = [
     "Masks",
@@ -20,7 +21,11 @@ __all__ = [
     "check_logits",
     "check_masks",
     "check_tensor",
+    "checked_device",
+    "listed_numbers",
     "listed_rows",
+    "no_rows",
+    "room_for",
     "rows_on_device",
 ]
 
@@ -28,6 +33,42 @@ Masks: TypeAlias = "torch.Tensor | npt.NDArray[np.int32]"
 Rows: TypeAlias = "torch.Tensor | Sequence[int] | None"
 
 DTYPES = (torch.float32, torch.float16, torch.bfloat16)
+
+MOST_WORDS = (1 << 61) - 1
+"""Words of int32 whose bytes can be counted."""
+
+MOST_DEVICES = 1 << 7
+"""Numbers of devices: torch takes them modulo 256 in silence."""
+
+
+def checked_device(device: torch.device | str | int) -> torch.device | str | int:
+    """Refuse what names no device, and what ``Tensor.to`` takes for something else."""
+    if isinstance(device, torch.device | str):
+        return device
+    number = whole_number(device) if isinstance(device, int | np.integer) else None
+    if number is None:
+        error = wrong_type("device", "a torch.device, a str or an int", device)
+        if isinstance(device, torch.Tensor):
+            error.args = (f"{error}: pass its device, tensor.device",)
+        raise error
+    if number >= MOST_DEVICES:
+        raise DeviceError(f"torch has no device {number} here", "missing")
+    return number
+
+
+@contextmanager
+def room_for(what: str, words: int, device: torch.device, instead: str) -> Iterator[None]:
+    """Memory for so many words is taken within; where there is none, the error says so."""
+    said = f"the memory of the device {device} has no room for {what}: {instead}"
+    if words > MOST_WORDS:
+        raise DeviceError(said, "memory")
+    try:
+        yield
+    except RuntimeError as error:
+        # A GPU tells of other things, and later.
+        if device.type != "cpu" and not isinstance(error, torch.OutOfMemoryError):
+            raise
+        raise DeviceError(f"{said} ({str(error).splitlines()[0]})", "memory") from error
 
 
 def check_tensor(logits: torch.Tensor) -> None:
@@ -103,6 +144,19 @@ def _fit(masks: int, count: int) -> None:
         )
 
 
+def listed_numbers(tensor: torch.Tensor, name: str) -> list[int]:
+    """The numbers of a tensor of one dimension, in one wait for its device."""
+    if tensor.dtype == torch.bool or tensor.is_floating_point() or tensor.is_complex():
+        raise ArgumentTypeError(f"{name} must be whole numbers, not {tensor.dtype}")
+    if tensor.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {tensor.ndim}")
+    if tensor.is_meta or tensor.layout != torch.strided:
+        where = "on meta" if tensor.is_meta else f"a tensor of the layout {tensor.layout}"
+        raise ValueError(f"{name} must be a dense tensor with data, and this is {where}")
+    listed: list[int] = tensor.tolist()
+    return listed
+
+
 def _whole_numbers(rows: torch.Tensor) -> None:
     if rows.dtype not in (torch.int32, torch.int64):
         raise ArgumentTypeError(f"rows must be int32 or int64, not {rows.dtype}")
@@ -117,12 +171,14 @@ def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
         return None
     if isinstance(rows, torch.Tensor):
         _whole_numbers(rows)
-        listed: list[int] = rows.tolist()
-    elif isinstance(rows, Sequence | np.ndarray):
+        listed = listed_numbers(rows, "rows")
+    elif isinstance(rows, Sequence | np.ndarray) and not isinstance(rows, str | bytes):
         try:
             listed = [operator.index(row) for row in rows]
         except TypeError:
             raise ArgumentTypeError(f"rows must be whole numbers, not {rows!r}") from None
+        if bool in set(map(type, rows)):
+            raise ArgumentTypeError(f"rows must be whole numbers, not truth values: {rows!r}")
     else:
         raise wrong_type("rows", "a sequence or a tensor", rows)
     if len(listed) != masks:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import operator
+import sys
 import weakref
 from typing import TypeAlias
 
@@ -11,11 +13,12 @@ import numpy.typing as npt
 import torch
 
 from tokfold import _core
-from tokfold._checks import wrong_type
+from tokfold._checks import check_number, wrong_type
 from tokfold._protocols import ClassBits
 from tokfold.classes import TokenClasses
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import ArgumentTypeError, DeviceError
+from tokfold.torch.checks import checked_device, room_for
 
 __all__ = ["Fold", "Foldable", "fold_of"]
 
@@ -54,19 +57,21 @@ class Fold:
         Args:
             classes: classes, or what was compiled with them: by :func:`tokfold.compile`, or by
                 :mod:`tokfold.xgrammar`; or a :class:`tokfold.chart_gpu.TokenTree`.
-            device: where the logits will be.
+            device: where the logits will be: a name, the number of a GPU, or a ``torch.device``.
             max_row_bytes: on the CPU, bytes of token rows that are remembered.
 
         Raises:
             ValueError: the compiled grammar has no classes (yet), or takes no token at all.
-            TypeError: it is nothing that has classes.
+            ArgumentTypeError: it is nothing that has classes, or ``device`` no device; it is a
+                ``TypeError`` too.
             DeviceError: torch has no such device; it is a ``RuntimeError`` too.
         """
+        check_number("max_row_bytes", max_row_bytes, 0)
         class_of, num_classes = _class_of(classes)
         if num_classes == 0:
             raise ValueError("the grammar takes no token of this vocabulary: there are no classes")
         self._host = class_of
-        self._max_row_bytes = max_row_bytes
+        self._max_row_bytes = min(operator.index(max_row_bytes), sys.maxsize)
         self.num_tokens = len(class_of)
         self.num_classes = num_classes
         self.num_words = -(-num_classes // 32)
@@ -75,7 +80,7 @@ class Fold:
         self.device = self.class_of.device
         self._unfolder: _core.Unfolder | None = None
         if self.device.type == "cpu":
-            self._unfolder = _core.Unfolder(class_of, num_classes, max_row_bytes)
+            self._unfolder = _core.Unfolder(class_of, num_classes, self._max_row_bytes)
         self._number = next(_numbers)
         _folds[self._number] = self
 
@@ -83,6 +88,7 @@ class Fold:
         """The same classes on another device.
 
         Raises:
+            ArgumentTypeError: ``device`` is no device.
             DeviceError: torch has no such device; it is a ``RuntimeError`` too.
         """
         other = object.__new__(type(self))
@@ -99,7 +105,13 @@ class Fold:
         return other
 
     def is_of(self, compiled: CompiledGrammar) -> bool:
-        """Whether the masks of a compiled grammar's classes are for this fold."""
+        """Whether the masks of a compiled grammar's classes are for this fold.
+
+        Raises:
+            ArgumentTypeError: it is no compiled grammar.
+        """
+        if not isinstance(compiled, CompiledGrammar):
+            raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
         classes = compiled.classes
         return classes is not None and np.array_equal(classes.class_of, self._host)
 
@@ -107,11 +119,18 @@ class Fold:
         """Rows of class masks in which every class is allowed: int32, ``(rows, num_words)``.
 
         Where the fold is on a GPU they lie in memory that it reads without a copy in between.
+
+        Raises:
+            ArgumentTypeError: ``rows`` is no whole number.
+            ValueError: it is below 0.
+            DeviceError: there is no memory for so many rows.
         """
-        if rows < 0:
-            raise ValueError(f"rows must be 0 or more, not {rows}")
+        check_number("rows", rows, 0)
+        shape = operator.index(rows), self.num_words
         pinned = self.device.type == "cuda"
-        masks = torch.full((rows, self.num_words), -1, dtype=torch.int32, pin_memory=pinned)
+        what = f"{rows} rows of {4 * self.num_words} bytes"
+        with room_for(what, shape[0] * shape[1], torch.device("cpu"), "allocate fewer"):
+            masks = torch.full(shape, -1, dtype=torch.int32, pin_memory=pinned)
         array: npt.NDArray[np.int32] = masks.numpy()
         return array
 
@@ -122,6 +141,7 @@ class Fold:
 
 
 def _moved(tensor: torch.Tensor, device: torch.device | str | int) -> torch.Tensor:
+    device = checked_device(device)
     try:
         return tensor.to(device)
     except torch.OutOfMemoryError as error:
@@ -131,8 +151,6 @@ def _moved(tensor: torch.Tensor, device: torch.device | str | int) -> torch.Tens
     except (RuntimeError, AssertionError) as error:  # the second where torch is built without CUDA
         said = str(error).partition("\n")[0]
         raise DeviceError(f"torch has no device {device!r} here: {said}", "missing") from error
-    except TypeError:
-        raise wrong_type("device", "a torch.device, a str or an int", device) from None
 
 
 def fold_of(number: int) -> Fold:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Self
 
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import wrong_type
+from tokfold._checks import check_number, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold.batch import (
     accept_token_batch,
@@ -21,8 +21,9 @@ from tokfold.batch import (
     rollback_batch,
 )
 from tokfold.bitmask import allocate_bitmask
-from tokfold.errors import MatcherStateError
+from tokfold.errors import ArgumentTypeError, MatcherStateError
 from tokfold.matcher import Matcher
+from tokfold.torch.checks import check_logits, check_tensor, listed_numbers
 from tokfold.torch.fold import Fold
 from tokfold.torch.logits import apply_token_bitmask_
 from tokfold.torch.table import MaskTable
@@ -70,12 +71,20 @@ class NextMasks:
             fold: where all matchers are of one grammar with classes: masks go to the device as
                 class masks. Without, as token masks.
             threads: for the masks, as for :func:`tokfold.fill_bitmask_batch`.
+
+        Raises:
+            ArgumentTypeError: an argument has another type; the message names it.
+            ValueError: there are no matchers, or they do not go together or with the fold.
         """
         if not isinstance(matchers, Sequence):
             raise wrong_type("matchers", "a sequence of tokfold.Matcher", matchers)
         for matcher in matchers:
             if not is_matcher(matcher):
                 raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
+        if fold is not None and not isinstance(fold, Fold):
+            raise wrong_type("fold", "a tokfold.torch.Fold or None", fold)
+        if threads is not None:
+            check_number("threads", threads, 0, "; None leaves it open")
         if not matchers:
             raise ValueError("there must be at least one matcher")
         self.matchers = list(matchers)
@@ -117,16 +126,14 @@ class NextMasks:
         Raises:
             MatcherStateError: the masks of the step before were not asked for; behind
                 :meth:`close`.
+            ArgumentTypeError: the tokens are no whole numbers.
             ValueError: there are not as many tokens as texts.
         """
         if self._is_closed:
             raise MatcherStateError("begin() after close(): make another NextMasks")
         if self._pending is not None:
             raise MatcherStateError("begin() was called already: call apply_() or wait() first")
-        # A copy: the caller may write the next tokens into the same list.
-        if isinstance(token_ids, torch.Tensor):
-            token_ids = token_ids.tolist()  # one wait, not one for each
-        tokens = None if token_ids is None else [operator.index(token) for token in token_ids]
+        tokens = None if token_ids is None else _listed(token_ids)
         if tokens is not None and len(tokens) != len(self.matchers):
             raise ValueError(f"{len(self.matchers)} texts, but {len(tokens)} tokens")
         self._pending = self._executor.submit(self._work, tokens)
@@ -154,7 +161,8 @@ class NextMasks:
         """Wait for the masks, and write -inf over the logits of tokens that may not come next.
 
         Args:
-            logits: shape ``(rows, width)``, as for :func:`apply_class_bitmask_`.
+            logits: shape ``(rows, width)``, as for :func:`apply_class_bitmask_`. Where they are
+                refused, the masks are still there for others.
 
         Returns:
             ``logits``.
@@ -162,12 +170,8 @@ class NextMasks:
         Raises:
             As :meth:`wait` and :func:`apply_class_bitmask_`.
         """
+        self._check(logits)
         rows = self.wait()
-        if logits.ndim == 2 and logits.shape[0] != len(self.matchers):
-            raise ValueError(
-                f"logits have {logits.shape[0]} rows, and there are {len(self.matchers)} matchers: "
-                "each row has a matcher, also where its text has ended"
-            )
         if not rows:
             return logits
         masks = self._masks[: len(rows)]
@@ -175,6 +179,18 @@ class NextMasks:
             return self._table.apply_(logits, masks, rows)
         on_device = torch.from_numpy(masks).to(logits.device, non_blocking=True)
         return apply_token_bitmask_(logits, on_device, self._size, rows)
+
+    def _check(self, logits: torch.Tensor) -> None:
+        """Refuse logits that the masks cannot go onto, while the masks are not taken yet."""
+        check_tensor(logits)
+        check_logits(logits, self._size, logits.device if self._fold is None else self._fold.device)
+        if logits.ndim != 2:
+            raise ValueError("logits must have the shape (rows, width): logits[None] has one row")
+        if logits.shape[0] != len(self.matchers):
+            raise ValueError(
+                f"logits have {logits.shape[0]} rows, and there are {len(self.matchers)} matchers: "
+                "each row has a matcher, also where its text has ended"
+            )
 
     def _work(self, tokens: Sequence[int] | None) -> list[int]:
         began = time.perf_counter()
@@ -206,3 +222,23 @@ class NextMasks:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _listed(token_ids: object) -> list[int]:
+    """Tokens, copied: the caller may write the next ones into the same list."""
+    if isinstance(token_ids, torch.Tensor):
+        return listed_numbers(token_ids, "token_ids")
+    has_order = not isinstance(token_ids, str | bytes | Mapping | Set)
+    is_number = isinstance(token_ids, np.ndarray) and token_ids.ndim == 0
+    if not has_order or is_number or not isinstance(token_ids, Iterable):
+        raise wrong_type("token_ids", "a sequence of ids or a torch.Tensor", token_ids)
+    tokens = []
+    for row, token in enumerate(token_ids):
+        try:
+            tokens.append(operator.index(token))
+        except TypeError:
+            kind = type(token).__name__
+            raise ArgumentTypeError(
+                f"row {row}: a token must be its id, a whole number, not {kind} ({token!r})"
+            ) from None
+    return tokens

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -10,14 +11,16 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import wrong_type
+from tokfold._checks import check_number, wrong_type
 from tokfold.torch.backends import Backend, chosen_backend, kernels_of
 from tokfold.torch.checks import (
+    Masks,
     are_distinct,
     check_logits,
     check_masks,
     listed_rows,
     no_rows,
+    room_for,
 )
 from tokfold.torch.fold import Fold
 from tokfold.torch.logits import apply_class_bitmask_
@@ -68,26 +71,36 @@ class MaskTable:
                 128,256 tokens. By default as many as fit 32 MiB: ``max_rows`` at least, 4,096 at
                 most.
             max_rows: rows of one call at most.
+
+        Raises:
+            ArgumentTypeError: ``fold`` is no fold, or a number is no whole number.
+            ValueError: a number is below 1.
+            DeviceError: the device has no memory for so many masks or rows.
         """
         if not isinstance(fold, Fold):
             raise wrong_type("fold", "a tokfold.torch.Fold", fold)
         token_words = -(-fold.num_tokens // 32)
+        check_number("max_rows", max_rows, 1)
         if capacity is None:
             capacity = max(max_rows, min(MOST_MASKS, DEFAULT_BYTES // (4 * token_words)))
-        if capacity < 1 or max_rows < 1:
-            raise ValueError(f"capacity and max_rows must be 1 or more, not {capacity}, {max_rows}")
+        check_number("capacity", capacity, 1, "; None is as many as fit 32 MiB")
         self.fold = fold
-        self.capacity = capacity
-        self._max_rows = max_rows
+        self.capacity = capacity = operator.index(capacity)
+        self._max_rows = max_rows = operator.index(max_rows)
         device, words = fold.device, fold.num_words
-        self._table = torch.empty((capacity, token_words), dtype=torch.int32, device=device)
+        self._is_cuda = device.type == "cuda"
         # A buffer holds numbers, rows, places of new masks, and new masks.
         size = max_rows * (3 + words)
-        self._is_cuda = device.type == "cuda"
-        self._host = [
-            torch.zeros(size, dtype=torch.int32, pin_memory=self._is_cuda) for _ in range(RING)
-        ]
-        self._device = [torch.zeros(size, dtype=torch.int32, device=device) for _ in range(RING)]
+        what = f"a table of {capacity} masks for calls of {max_rows} rows"
+        all_words = capacity * token_words + RING * size
+        with room_for(what, all_words, device, "pass a smaller capacity or max_rows"):
+            self._table = torch.empty((capacity, token_words), dtype=torch.int32, device=device)
+            self._host = [
+                torch.zeros(size, dtype=torch.int32, pin_memory=self._is_cuda) for _ in range(RING)
+            ]
+            self._device = [
+                torch.zeros(size, dtype=torch.int32, device=device) for _ in range(RING)
+            ]
         self._sent: list[Any] = [None] * RING
         self._copies: Any = None
         self._applied: Any = None
@@ -102,7 +115,7 @@ class MaskTable:
     def apply_(
         self,
         logits: torch.Tensor,
-        class_bitmask: npt.NDArray[np.int32],
+        class_bitmask: Masks,
         rows: Sequence[int] | None = None,
         *,
         backend: Backend = "auto",
@@ -126,22 +139,26 @@ class MaskTable:
             As :func:`apply_class_bitmask_`.
         """
         fold = self.fold
-        if isinstance(class_bitmask, torch.Tensor):
-            class_bitmask = class_bitmask.numpy()
-        if fold.device.type == "cpu" and backend in ("auto", "cpu"):
+        if isinstance(class_bitmask, torch.Tensor) and class_bitmask.device.type != "cpu":
+            raise ValueError(
+                f"a MaskTable takes masks on the CPU, and these are on {class_bitmask.device}: "
+                "move them by .cpu(), or pass them to apply_class_bitmask_"
+            )
+        chosen = chosen_backend(backend, fold.device)
+        if chosen == "cpu":
             # Rows are remembered by the fold.
             apply_class_bitmask_(logits, class_bitmask, fold, rows, backend=backend)
             self._counts["rows"] += len(class_bitmask) if class_bitmask.ndim == 2 else 1
             return logits
         check_logits(logits, fold.num_tokens, fold.device)
         check_masks(class_bitmask, logits.ndim, fold.num_words, torch.device("cpu"))
-        masks = np.atleast_2d(class_bitmask)
+        masks = np.atleast_2d(np.asarray(class_bitmask))
         if len(masks) > self._max_rows:
             raise ValueError(
                 f"{len(masks)} masks, and the table was made for {self._max_rows} in one call: "
                 "pass a larger max_rows"
             )
-        kernels = kernels_of(chosen_backend(backend, fold.device))
+        kernels = kernels_of(chosen)
         wide = logits.detach()[None] if logits.ndim == 1 else logits.detach()
         if logits.ndim == 1:
             no_rows(rows)
