@@ -29,10 +29,12 @@ __all__ = [
     "checked_parents",
     "checked_stops",
     "checked_token",
+    "checked_tokens",
     "no_bytes",
     "of_row",
     "shared",
     "whole_number",
+    "whole_numbers",
     "wrong_type",
 ]
 
@@ -74,6 +76,24 @@ def whole_number(value: Any) -> int | None:  # noqa: ANN401 - whatever has an in
         return None
 
 
+def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
+    """Whole numbers as a list.
+
+    Raises:
+        ArgumentTypeError: there are none, or one is none.
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+        raise wrong_type(name, "a list of whole numbers", values)
+    listed = list(values)
+    try:
+        return list(map(operator.index, listed))
+    except TypeError:
+        for index, one in enumerate(listed):
+            if whole_number(one) is None:
+                raise wrong_type(f"{name}[{index}]", "a whole number", one) from None
+        raise
+
+
 def check_limits(limits: Limits | None) -> None:
     """Refuse what are no limits.
 
@@ -84,6 +104,18 @@ def check_limits(limits: Limits | None) -> None:
 
     if limits is not None and not isinstance(limits, Limits):
         raise wrong_type("limits", "tokfold.Limits or None", limits)
+
+
+def checked_tokens(token_ids: Any, vocabulary: Sized) -> list[int]:  # noqa: ANN401
+    """The ids of tokens, each as :func:`checked_token`.
+
+    Raises:
+        ArgumentTypeError: they are none.
+        VocabularyError: the vocabulary lacks one.
+    """
+    if isinstance(token_ids, str | bytes) or not isinstance(token_ids, Iterable):
+        raise wrong_type("token_ids", "a list of ids", token_ids)
+    return [checked_token(token_id, vocabulary) for token_id in token_ids]
 
 
 def checked_token(token_id: Any, vocabulary: Sized) -> int:  # noqa: ANN401
@@ -191,7 +223,7 @@ def checked_stops(stop_token_ids: object, vocabulary: Sized) -> list[int] | None
         return None
     if isinstance(stop_token_ids, str | bytes) or not isinstance(stop_token_ids, Iterable):
         raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
-    return [checked_token(token_id, vocabulary) for token_id in stop_token_ids]
+    return checked_tokens(stop_token_ids, vocabulary)
 
 
 def no_bytes(data: object) -> ArgumentTypeError:

@@ -16,7 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import bitmask_error, check_number, of_row, shared, wrong_type
+from tokfold._checks import (
+    bitmask_error,
+    check_number,
+    of_row,
+    shared,
+    whole_numbers,
+    wrong_type,
+)
 from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold.bitmask import allow_only
 from tokfold.errors import CancelledError, MatcherStateError, TokfoldError, VocabularyError
@@ -131,7 +138,7 @@ def _filled(
         raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {ended!r}")
     tensor = shared(bitmask)
     bitmask = bitmask if tensor is None else tensor
-    places = None if rows is None else list(map(operator.index, rows))
+    places = None if rows is None else whole_numbers("rows", rows)
     if places is not None:
         if len(places) != len(matchers):
             raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
@@ -197,9 +204,9 @@ def accept_token_batch(
     if ended not in ("leave", "raise"):
         raise ValueError(f"ended must be 'leave' or 'raise', not {ended!r}")
     _check_many(matchers)
-    if len(token_ids) != len(matchers):
-        raise ValueError(f"{len(matchers)} matchers, but {len(token_ids)} tokens")
-    ids = list(map(operator.index, token_ids))
+    ids = whole_numbers("token_ids", token_ids)
+    if len(ids) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(ids)} tokens")
     count = _threads(threads, len(matchers))
     if _are_ours(matchers):
         try:
@@ -241,9 +248,10 @@ def rollback_batch(
         [b'', b'a']
     """
     _check_many(matchers)
-    if len(counts) != len(matchers):
-        raise ValueError(f"{len(matchers)} matchers, but {len(counts)} counts")
-    for row, (matcher, count) in enumerate(zip(matchers, counts, strict=True)):
+    steps = whole_numbers("counts", counts)
+    if len(steps) != len(matchers):
+        raise ValueError(f"{len(matchers)} matchers, but {len(steps)} counts")
+    for row, (matcher, count) in enumerate(zip(matchers, steps, strict=True)):
         if count < 0:
             raise ValueError(f"row {row}: count must be 0 or more, not {count}")
         if count > matcher.num_steps:
@@ -251,11 +259,11 @@ def rollback_batch(
                 f"row {row}: {count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
     if not _are_ours(matchers):
-        for matcher, count in zip(matchers, counts, strict=True):
+        for matcher, count in zip(matchers, steps, strict=True):
             matcher.rollback(count)
         return
     cores = list(map(_CORE, matchers))
-    _core.rollback_batch(cores, list(counts), _threads(threads, len(matchers)))
+    _core.rollback_batch(cores, steps, _threads(threads, len(matchers)))
 
 
 def _accepted_one_by_one(

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
+from tokfold._checks import check_number, whole_number, wrong_type
 from tokfold.classes import TokenClasses
 
 __all__ = ["Unfolder", "allocate_bitmask", "allow_only"]
@@ -20,11 +21,18 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
         batch: number of rows.
         size: number of ids: ``len(vocabulary)`` for token masks, ``len(classes)`` for class masks.
 
+    Raises:
+        ArgumentTypeError: one is no whole number.
+        ValueError: there are no such rows.
+
     Example:
         >>> tokfold.allocate_bitmask(2, 40)
         array([[-1, -1],
                [-1, -1]], dtype=int32)
     """
+    for name, number in (("batch", batch), ("size", size)):
+        if whole_number(number) is None:
+            raise wrong_type(name, "a whole number", number)
     if batch < 0 or size < 1:
         raise ValueError(f"a bitmask needs batch >= 0 and size >= 1, not {batch} and {size}")
     return np.full((batch, (size + 31) // 32), -1, dtype=np.int32)
@@ -64,7 +72,13 @@ class Unfolder:
         Args:
             classes: the classes.
             max_bytes: bytes of remembered rows.
+
+        Raises:
+            ArgumentTypeError: ``classes`` are none, or ``max_bytes`` is no whole number.
         """
+        if not isinstance(classes, TokenClasses):
+            raise wrong_type("classes", "tokfold.TokenClasses", classes)
+        check_number("max_bytes", max_bytes, 0)
         self.num_tokens = len(classes.class_of)
         self.num_classes = len(classes)
         class_of = np.ascontiguousarray(classes.class_of)

@@ -17,6 +17,7 @@ from tokfold._checks import (
     checked_parents,
     checked_stops,
     checked_token,
+    checked_tokens,
     no_bytes,
     shared,
     wrong_type,
@@ -334,7 +335,7 @@ class Matcher(metaclass=Named):
                 has changed then.
             MatcherStateError: another thread uses the matcher.
         """
-        ids = [checked_token(i, self.vocabulary) for i in token_ids]
+        ids = checked_tokens(token_ids, self.vocabulary)
         try:
             return self._core.accept_prefix(ids, _within(interrupt))
         except CancelledError as error:
@@ -374,7 +375,7 @@ class Matcher(metaclass=Named):
             ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
                 parent is below -1.
         """
-        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
+        ids = checked_tokens(token_ids, self.vocabulary)
         nodes = list(range(-1, len(ids) - 1)) if parents is None else checked_parents(parents)
         ends = _within(interrupt)
         try:

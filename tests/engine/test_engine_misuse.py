@@ -406,3 +406,32 @@ def test_a_restored_matcher_explains_alike():
             assert theirs.open_rules in ((), mine.open_rules), matcher.text
         assert matcher.accept_token(token)
         assert restored.accept_token(token)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", ["a"], [1.5], [None], [b"a"]])
+def test_lists_that_hold_no_numbers(compiled, wrong):
+    matchers = [tokfold.Matcher(compiled)]
+    rows = tokfold.allocate_bitmask(1, len(compiled.vocabulary))
+    calls = [
+        lambda: tokfold.accept_token_batch(matchers, wrong),
+        lambda: tokfold.rollback_batch(matchers, wrong),
+        lambda: matchers[0].accept_tokens(wrong),
+        lambda: matchers[0].fill_bitmask_draft(wrong, rows),
+    ]
+    if wrong is not None:
+        calls.append(lambda: tokfold.fill_bitmask_batch(matchers, rows, rows=wrong))
+    for call in calls:
+        with pytest.raises(tokfold.ArgumentTypeError, match=r"must be .*, not (\w+)"):
+            call()
+    assert matchers[0].num_steps == 0
+
+
+@pytest.mark.parametrize("wrong", ["x", 1.5, None, [2]])
+def test_sizes_that_are_no_numbers(wrong):
+    for arguments in ((wrong, 40), (1, wrong)):
+        with pytest.raises(
+            tokfold.ArgumentTypeError, match=r"^(batch|size) must be a whole number"
+        ):
+            tokfold.allocate_bitmask(*arguments)
+    with pytest.raises(tokfold.ArgumentTypeError, match=r"^classes must be tokfold\.TokenClasses"):
+        tokfold.Unfolder(wrong)

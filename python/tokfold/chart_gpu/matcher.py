@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import bitmask_row, check_number, checked_token
+from tokfold._checks import bitmask_row, check_number, checked_token, checked_tokens
 from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
@@ -197,7 +197,7 @@ class DeviceMatcher:
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """As :meth:`tokfold.Matcher.accept_tokens`."""
-        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
+        ids = checked_tokens(token_ids, self.vocabulary)
         with self._alone(interrupt):
             before, count = len(self._steps), 0
             try:

@@ -16,6 +16,7 @@ from tokfold._checks import (
     checked_parents,
     checked_stops,
     checked_token,
+    checked_tokens,
     no_bytes,
     wrong_type,
 )
@@ -103,7 +104,7 @@ class StoreMatcher:
             ValueError: the bitmask has too few rows, there are not as many parents as tokens, or a
                 parent is below -1.
         """
-        ids = [checked_token(token_id, self.vocabulary) for token_id in token_ids]
+        ids = checked_tokens(token_ids, self.vocabulary)
         before = range(-1, len(ids) - 1) if parents is None else checked_parents(parents)
         if len(before) != len(ids):
             raise ValueError("as many parents as tokens are needed")
@@ -136,9 +137,7 @@ class StoreMatcher:
 
     def accept_tokens(self, token_ids: Sequence[int]) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many."""
-        return self._core.accept_many(
-            [checked_token(token_id, self.vocabulary) for token_id in token_ids]
-        )
+        return self._core.accept_many(checked_tokens(token_ids, self.vocabulary))
 
     def accept_string(self, text: str) -> bool:
         """Read the UTF-8 of a text as one step; as :meth:`accept_token`.
