@@ -277,3 +277,26 @@ def test_bounds_hold_however_often_a_rule_is_repeated(form: str, body: str, opti
             token = random.choice(ways)
             assert left.accept_token(token)
             assert right.accept_token(token)
+
+
+@pytest.mark.parametrize(
+    ("text", "beginning", "expected"),
+    [
+        ('root ::= r\nr[max_chars=2] ::= "ab" | "xyz"', b"", b"a"),
+        ('root ::= "q" r\nr[max_chars=2] ::= "ab" | "xyz" | "é"', b"q", b"a\xc3"),
+        ("root ::= r\nr[max_chars=3] ::= [b]+ | [x]{4,}", b"", b"b"),
+        ("root ::= (r | [c]){2,40}\nr[max_chars=3] ::= [b]+ | [x]{4,}", b"c", b"bc"),
+    ],
+)
+def test_no_byte_is_expected_that_a_bound_excludes(
+    text: str, beginning: bytes, expected: bytes
+) -> None:
+    """A rule that counts begins with fewer bytes than it would without a bound."""
+    for grammar in (tokfold.Grammar.from_ebnf(text), tokfold.Grammar.from_ebnf(text) + END):
+        assert tokfold.recognize(grammar, beginning).expected == expected
+        matcher = Matcher(compiled_with(grammar, VOCABULARY))
+        assert matcher.accept_bytes(beginning) or not beginning
+        assert matcher.expected_bytes == expected
+
+
+END = tokfold.Grammar.choices(["!"])

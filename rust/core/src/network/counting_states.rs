@@ -44,6 +44,15 @@ impl Network {
         }
     }
 
+    /// The states of the tables at which a call begins: of an automaton that keeps count those of the passes
+    /// that may begin.
+    pub(super) fn each_begun(&self, start: u32, mut visit: impl FnMut(u32)) {
+        match self.counts_an_automaton(start) {
+            true => self.calls(start).iter().for_each(|pass| visit(self.begun(pass.start))),
+            false => visit(self.begun(start)),
+        }
+    }
+
     /// The state in the tables in which a called rule begins to read: of one that counts the start of
     /// its body or automaton, of one with guards that without them. A call of another part stays as it
     /// is.

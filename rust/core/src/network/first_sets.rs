@@ -63,8 +63,10 @@ impl Network {
     /// Adds to what a state can read first what the rules can that it calls.
     pub(super) fn add_callees(&self, first: &mut [ClassSet], q: u32) {
         for call in self.calls(q).iter() {
-            let set = first[self.begun(call.start) as usize];
-            first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
+            self.each_begun(call.start, |start| {
+                let set = first[start as usize];
+                first[q as usize].iter_mut().zip(set).for_each(|(a, b)| *a |= b);
+            });
         }
     }
 

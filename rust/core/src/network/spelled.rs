@@ -62,11 +62,13 @@ impl<'a> Speller<'a> {
         tables.add_fallbacks(&mut first);
         let mut add_callees = |state: u32| {
             for call in tables.calls(state).iter() {
-                let more = match tables.begun(call.start) {
-                    start if start >= HOLE => child((start & !HOLE) as usize),
-                    start => first[start as usize],
-                };
-                first[state as usize].iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+                tables.each_begun(call.start, |start| {
+                    let more = match start {
+                        start if start >= HOLE => child((start & !HOLE) as usize),
+                        start => first[start as usize],
+                    };
+                    first[state as usize].iter_mut().zip(more).for_each(|(a, b)| *a |= b);
+                });
             }
         };
         for &rule in &part.callees_first {
