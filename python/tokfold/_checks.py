@@ -82,7 +82,7 @@ def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
     Raises:
         ArgumentTypeError: there are none, or one is none.
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise wrong_type(name, "a list of whole numbers", values)
     listed = list(values)
     try:
@@ -113,7 +113,7 @@ def checked_tokens(token_ids: Any, vocabulary: Sized) -> list[int]:  # noqa: ANN
         ArgumentTypeError: they are none.
         VocabularyError: the vocabulary lacks one.
     """
-    if isinstance(token_ids, str | bytes) or not isinstance(token_ids, Iterable):
+    if isinstance(token_ids, str) or not isinstance(token_ids, Iterable):
         raise wrong_type("token_ids", "a list of ids", token_ids)
     return [checked_token(token_id, vocabulary) for token_id in token_ids]
 

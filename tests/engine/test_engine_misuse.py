@@ -408,7 +408,7 @@ def test_a_restored_matcher_explains_alike():
         assert restored.accept_token(token)
 
 
-@pytest.mark.parametrize("wrong", [5, None, "ab", b"ab", ["a"], [1.5], [None], [b"a"]])
+@pytest.mark.parametrize("wrong", [5, None, "ab", ["a"], [1.5], [None], [b"a"]])
 def test_lists_that_hold_no_numbers(compiled, wrong):
     matchers = [tokfold.Matcher(compiled)]
     rows = tokfold.allocate_bitmask(1, len(compiled.vocabulary))
