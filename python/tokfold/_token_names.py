@@ -25,12 +25,12 @@ def ids_of_texts(texts: Iterable[str], vocabulary: Vocabulary) -> dict[str, list
 
 
 def ids_in_text(text: str, vocabulary: Vocabulary | None) -> dict[str, list[int]]:
-    """The same for the tokens that a grammar text names; without a vocabulary each is some token.
+    """The ids of the tokens that a grammar text names; without a vocabulary each id is 0.
 
     Cost: a pass over the text, and one over the vocabulary where a token is named.
     """
     try:
         names = _core.token_names(text) if "<" in text else []
     except UnicodeEncodeError:
-        names = []  # whoever reads the text refuses half of a surrogate pair
+        names = []  # the reader of the grammar text refuses a lone surrogate
     return {name: [0] for name in names} if vocabulary is None else ids_of_texts(names, vocabulary)

@@ -56,7 +56,7 @@ class SchemaSource(Source):
 
     @property
     def is_text(self) -> bool:
-        return True
+        return "markers" not in self.fields
 
     @property
     def key(self) -> SchemaSource:

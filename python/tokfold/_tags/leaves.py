@@ -9,12 +9,11 @@ Cost: a conversion takes some 0.1 ms for a small schema; what is known, a hash o
 from __future__ import annotations
 
 import os
-import re
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 from tokfold import _core
@@ -33,7 +32,6 @@ from tokfold._tags.formats import (
     Tag,
     children,
 )
-from tokfold._tags.literals import unescaped
 from tokfold._tags.markers import NO_MARKERS, Markers
 from tokfold._written import written_in
 from tokfold.errors import (
@@ -104,9 +102,10 @@ class LeafCache:
             LimitExceededError: it is too large.
         """
         check_governing()
-        make, key = _MAKERS[type(leaf)], _key(leaf)
-        if isinstance(leaf, JsonSchema) and markers.are_in(_WRITTEN.get(leaf.style, "")):
-            make, key = partial(_marked, markers=markers), (*key, *markers.key)
+        make, taken = _MAKERS[type(leaf)], _markers_in(leaf, markers)
+        key = _key(leaf, taken)
+        if taken:
+            make = partial(_json_schema, taken=taken)
         with self._lock:
             found = self._leaves.get(key)
             if found is not None:
@@ -122,7 +121,7 @@ class LeafCache:
         self._keep(key, grammar, _size(key, grammar))
         return grammar
 
-    def prepare(self, formats: Iterable[Format]) -> None:
+    def prepare(self, formats: Iterable[Format], markers: Markers = NO_MARKERS) -> None:
         """Convert the schemas among some formats side by side, where they are many and new.
 
         What cannot be converted is left to :meth:`grammar`, which says why.
@@ -130,14 +129,16 @@ class LeafCache:
         wanted: dict[tuple[object, ...], dict[str, JsonSchema]] = {}
         with self._lock:
             for leaf in _schemas_among(formats):
-                key = _key(leaf)
+                key = _key(leaf, _markers_in(leaf, markers))
                 if key not in self._leaves:
                     wanted.setdefault(key[2:], {})[leaf.schema] = leaf
         for leaves in wanted.values():
             if len(leaves) < _FEW:
                 continue
             check_governing()
-            fields = _fields(next(iter(leaves.values())))
+            first = next(iter(leaves.values()))
+            taken = _markers_in(first, markers)
+            fields = {**_fields(first), **taken}
             all_found = _core.convert_json_schemas(
                 list(leaves), fields, None, Interrupt._of(None, Limits())
             )
@@ -146,7 +147,7 @@ class LeafCache:
                     continue
                 source = SchemaSource(leaf.schema, [], fields)
                 grammar = Built._of(source, converted=converted(found))
-                key = _key(leaf)
+                key = _key(leaf, taken)
                 with self._lock:
                     self._misses += 1
                     self._prepared.add(key)
@@ -218,11 +219,11 @@ def _size(key: tuple[object, ...], grammar: Built) -> int:
     return _BYTES_FOR_A_GRAMMAR + size
 
 
-def _key(leaf: Leaf) -> tuple[object, ...]:
-    """All that a leaf means, without where it stands."""
+def _key(leaf: Leaf, taken: Mapping[str, object] | None = None) -> tuple[object, ...]:
+    """All that a leaf means, without where it stands; with the special tokens that it takes."""
     if isinstance(leaf, JsonSchema):
         options = (leaf.style, leaf.any_order, leaf.max_whitespace_cnt, leaf.excludes, leaf.is_open)
-        return (leaf.type, leaf.schema, *options)
+        return (leaf.type, leaf.schema, *options, repr(taken) if taken else "")
     if isinstance(leaf, Regex):
         return leaf.type, leaf.pattern
     return leaf.type, leaf.text, leaf.tokens
@@ -231,47 +232,28 @@ def _key(leaf: Leaf) -> tuple[object, ...]:
 # ---------------------------------------------------------------- conversion
 
 
-def _json_schema(leaf: Any) -> Built:  # noqa: ANN401 - a leaf of this type
-    return Built._of(SchemaSource(leaf.schema, [], _fields(leaf)))
+def _json_schema(leaf: Any, taken: Mapping[str, Any] | None = None) -> Built:  # noqa: ANN401
+    return Built._of(SchemaSource(leaf.schema, [], {**_fields(leaf), **(taken or {})}))
 
 
-_WRITTEN = {
-    "qwen_xml": "<parameter=> </parameter>",
-    "minimax_xml": '<parameter name="> </parameter>',
-    "minimax_m3_xml": "]<]minimax[>[< ]<]minimax[>[</",
-    "deepseek_xml": '<｜DSML｜parameter name=" </｜DSML｜parameter>',
-    "deepseek_v4_1_xml": '<｜DSML｜ parameter name=" </｜DSML｜ parameter>',
-    "glm_xml": "<arg_key></arg_key><arg_value></arg_value>",
-    "cohere_xml": '<cofl:value name=" </cofl:value>',
-    "kimi_k3_xml": '<|open|>argument key=" <|sep|><|close|>argument<|sep|>',
-}
-"""What styles write around names and values."""
+@cache
+def _marks(style: str) -> tuple[str, ...]:
+    """What a style writes around names and values."""
+    return tuple(_core.style_marks(style))
 
 
-def _marked(leaf: Any, markers: Markers) -> Built:  # noqa: ANN401
-    """A schema in whose texts special tokens are taken whole."""
-    grammar = _json_schema(leaf)
-    try:
-        text = str(grammar)
-    except UnsupportedGrammarError as error:
-        raise UnsupportedGrammarError(
-            f"the style {leaf.style} writes special tokens of the vocabulary, and this schema has "
-            f"no grammar text in which they could stand ({error}); pass "
-            "vocabulary.replace(special_token_ids=()), which makes them text",
-            leaf.style,
-            1,
-            1,
-        ) from error
+def _markers_in(leaf: Leaf, markers: Markers) -> dict[str, Any]:
+    """The option for special tokens in the marks of a schema's style, where there are any.
 
-    def replaced(found: re.Match[str]) -> str:
-        if found[0].startswith("["):
-            return found[0]
-        atoms = markers.atoms(unescaped(found[0][1:-1]), leaf.path, leaf.type)
-        return f"({atoms})"
-
-    text = _STRINGS.sub(replaced, text)
-    limits = Limits(max_grammar_bytes=max(len(text), Limits().max_grammar_bytes))
-    return Built._of(EbnfSource(text, "root", True), limits)
+    Raises:
+        StructuralTagError: a stop token stands in a mark, and more has to follow that.
+    """
+    if not isinstance(leaf, JsonSchema) or not markers.are_in(*_marks(leaf.style)):
+        return {}
+    marks = _marks(leaf.style)
+    for mark in marks:
+        markers.atoms(mark, leaf.path, leaf.type, may_end=False)
+    return {"markers": (markers.within(marks), markers.spelled)}
 
 
 def _fields(leaf: JsonSchema) -> dict[str, Any]:
@@ -325,8 +307,6 @@ def _grammar(leaf: Any) -> Built:  # noqa: ANN401
         )
     return grammar
 
-
-_STRINGS = re.compile(r'"(?:[^"\\]|\\.)*"|\[(?:[^\]\\]|\\.)*\]')
 
 _MAKERS: dict[type, Callable[[Any], Built]] = {
     JsonSchema: _json_schema,

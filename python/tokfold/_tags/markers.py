@@ -8,7 +8,7 @@ same text spelled by other tokens.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from tokfold._tags.fields import fail, short
@@ -48,12 +48,6 @@ class Markers:
                 text = _text(vocabulary[token_id])
                 if len(text) >= _SHORTEST_STOP and not text.isspace() and text not in self._ids:
                     self._stops.setdefault(text, token_id)
-        self.key = (
-            tuple((text, *ids) for text, ids in self._ids.items()),
-            tuple(self._stops.items()),
-            spelled,
-        )
-        """Equal where the same tokens are meant by the same texts."""
         texts = sorted([*self._ids, *self._stops], key=len, reverse=True)
         self._pattern = re.compile("|".join(map(re.escape, texts))) if texts else None
 
@@ -67,6 +61,10 @@ class Markers:
         """Whether a marker stands in one of some texts."""
         pattern = self._pattern
         return pattern is not None and any(map(pattern.search, texts))
+
+    def within(self, texts: Iterable[str]) -> list[tuple[str, list[int]]]:
+        """The special tokens that stand in some texts: each text, and its ids."""
+        return [(text, ids) for text, ids in self._ids.items() if any(text in one for one in texts)]
 
     def starts_in(self, text: str, length: int) -> bool:
         """Whether a marker of a text starts within its first characters."""

@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use tokfold_core::budget::Budget;
 use tokfold_core::error::{Error, Result, SchemaFault};
 use tokfold_core::json_schema::{
-    Beginning, Escapes, KeyOrder, SchemaOptions, SchemaSource, Style, Whitespace, convert,
+    Beginning, Escapes, KeyOrder, Markers, SchemaOptions, SchemaSource, Style, Whitespace, convert,
 };
 use tokfold_core::limits::Limits;
 
@@ -76,6 +76,7 @@ fn options(input: &mut Input<'_>, is_text: bool) -> SchemaOptions {
     SchemaOptions {
         dialect: None,
         style,
+        markers: Markers::default(),
         excludes: match is_styled && input.one_in(2) {
             true => vec!["</".into(), "ab".into()],
             false => Vec::new(),

@@ -9,8 +9,8 @@ use tokfold_core::budget::Budget;
 use tokfold_core::error::Result;
 use tokfold_core::json_schema::dialect::{Dialect, Keyword, Role};
 use tokfold_core::json_schema::{
-    self, Beginning, Escapes, KeyOrder, NoteLevel, SchemaNote, SchemaOptions, SchemaSource, Style,
-    Whitespace,
+    self, Beginning, Escapes, KeyOrder, Markers, NoteLevel, SchemaNote, SchemaOptions,
+    SchemaSource, Style, Whitespace,
 };
 
 use tokfold_core::regular::pattern::{Pattern, PatternDialect, parse};
@@ -57,6 +57,11 @@ pub(crate) fn options(fields: &Bound<'_, PyDict>) -> PyResult<SchemaOptions> {
             "formats" => options.formats = formats(value.extract()?)?,
             "open_objects" => options.open_objects = value.extract()?,
             "style" => options.style = style(&value.extract::<String>()?)?,
+            "markers" => {
+                let (tokens, spelled): (Vec<(String, Vec<u32>)>, bool) = value.extract()?;
+                let tokens = tokens.into_iter().map(|(text, ids)| (text.into(), ids)).collect();
+                options.markers = Markers { tokens, spelled };
+            }
             "excludes" => {
                 let texts: Vec<String> = value.extract()?;
                 options.excludes = texts.into_iter().map(Into::into).collect();
@@ -78,6 +83,12 @@ pub(crate) fn keyword_role(name: &str) -> Option<&'static str> {
         Role::Structure => "structure",
         Role::Annotates => "annotates",
     })
+}
+
+/// What a style writes around names and values, as texts of which each is taken by itself.
+#[pyfunction]
+pub(crate) fn style_marks(name: &str) -> PyResult<Vec<String>> {
+    Ok(json_schema::marks_of(style(name)?))
 }
 
 /// The same of many schemas side by side, without resources; `None` where one cannot be converted.

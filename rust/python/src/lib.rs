@@ -48,7 +48,7 @@ mod _core {
     #[pymodule_export]
     use super::json_schema::{
         convert_json_schema, convert_json_schemas, explain_document, keyword_role, schema_notes,
-        schema_rule_origins,
+        schema_rule_origins, style_marks,
     };
     #[pymodule_export]
     use super::json_text::json_text;

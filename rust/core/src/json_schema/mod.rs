@@ -68,8 +68,9 @@ mod uri;
 pub mod value;
 mod values;
 
+pub use emit::marks_of;
 pub use explain::{Beginning, Explained, Reason};
-pub use options::{Escapes, KeyOrder, SchemaOptions, Style, Whitespace};
+pub use options::{Escapes, KeyOrder, Markers, SchemaOptions, Style, Whitespace};
 pub use resolve::NoteLevel;
 
 use crate::budget::Budget;

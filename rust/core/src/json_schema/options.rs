@@ -58,6 +58,26 @@ pub enum Style {
     KimiK3,
 }
 
+/// Special tokens of a vocabulary, which the marks of a style take whole; values and names hold none.
+#[derive(Clone, Debug, Default)]
+pub struct Markers {
+    /// Texts, none of them empty, each with the ids of its tokens; the longer of two at one place counts.
+    pub tokens: Vec<(Box<str>, Vec<u32>)>,
+    /// Whether other tokens may spell the text too.
+    pub spelled: bool,
+}
+
+impl Markers {
+    /// The first marker in a text, as its place and its number.
+    pub(super) fn first_in(&self, text: &str) -> Option<(usize, usize)> {
+        let places = self.tokens.iter().enumerate();
+        let places =
+            places.filter_map(|(number, (marker, _))| Some((text.find(&**marker)?, number)));
+        places
+            .min_by_key(|&(place, number)| (place, std::cmp::Reverse(self.tokens[number].0.len())))
+    }
+}
+
 /// How a schema becomes a grammar.
 #[derive(Clone, Debug)]
 pub struct SchemaOptions {
@@ -65,6 +85,8 @@ pub struct SchemaOptions {
     pub dialect: Option<Dialect>,
     /// How values are written. All but JSON take white space of the kind [`Whitespace::Any`].
     pub style: Style,
+    /// Special tokens in the marks of the style.
+    pub markers: Markers,
     /// Texts that do not occur in strings and names, as they are written.
     pub excludes: Vec<Box<str>>,
     /// The order of members.
@@ -108,6 +130,7 @@ impl Default for SchemaOptions {
         Self {
             dialect: None,
             style: Style::Json,
+            markers: Markers::default(),
             excludes: Vec::new(),
             key_order: KeyOrder::Schema,
             whitespace: Whitespace::Any(Some(32)),

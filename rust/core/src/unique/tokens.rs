@@ -40,7 +40,7 @@ impl Arrays {
         doubtful.dedup();
     }
 
-    /// The same for one place of a text; where it has others, tokens are only added.
+    /// What [`Arrays::forbid`] does, for one place of a text. Where the text has others, it only adds doubtful tokens.
     fn forbid_in_one<'v>(
         &self,
         id: ArrayId,

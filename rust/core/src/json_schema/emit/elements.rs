@@ -72,7 +72,7 @@ impl Emitter<'_, '_> {
                 to
             }
         };
-        Ok(out.text(at, marks.named.as_bytes(), None))
+        Ok(self.read_mark(out, at, marks.named, None))
     }
 
     /// Reads the value of a member and its end.
@@ -92,7 +92,9 @@ impl Emitter<'_, '_> {
             (true, Ok(name)) => {
                 let at = out.state();
                 out.part(from, value, at);
-                out.text(at, format!("{}{name}>", marks.close).as_bytes(), Some(to));
+                let at = self.read_mark(out, at, marks.close, None);
+                let at = out.text(at, name.as_bytes(), None);
+                self.read_mark(out, at, marks.named, Some(to));
             }
             _ => out.part(from, value, to),
         }
@@ -229,11 +231,11 @@ impl Emitter<'_, '_> {
     /// An item of an array.
     pub(super) fn item(&mut self, value: ValueId) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
-        let open = self.literal(marks.item.unwrap_or_default().as_bytes());
+        let open = self.mark(marks.item.unwrap_or_default());
         let element = self.call(RuleKey::Element(value));
         let mut parts = vec![open, element];
         if marks.closes_by_name {
-            parts.push(self.literal(format!("{}item>", marks.close).as_bytes()));
+            parts.push(self.mark(&marks.end_of_item()));
         }
         Ok(self.sequence(parts))
     }
@@ -332,7 +334,7 @@ impl ElementMembers {
         if groups.is_empty() {
             return Ok(());
         }
-        let opened = self.automaton.text(from, self.marks.open.as_bytes(), None);
+        let opened = emitter.read_mark(&mut self.automaton, from, self.marks.open, None);
         for (named, edges) in groups {
             emitter.converter.spend(1)?;
             if self.is_unordered {

@@ -26,6 +26,8 @@ mod styles;
 mod unordered;
 mod xml;
 
+pub use styles::marks_of;
+
 use super::atoms::{ArrayId, ObjectId, ValueId};
 use super::automata::{ArrayAutomaton, MemberName};
 use super::converter::Converter;
@@ -103,6 +105,8 @@ enum RuleKey {
     Raw(FormulaId),
     /// The names of a class of an object.
     RawNames(ObjectId, u32),
+    /// A mark of the style in which special tokens stand.
+    Mark(Box<str>),
 }
 
 struct Emitter<'c, 'a> {
@@ -296,6 +300,7 @@ impl Emitter<'_, '_> {
             RuleKey::Raw(formula) => self.raw(formula),
             RuleKey::RawNames(object, class) => self.raw_names(object, class),
             RuleKey::Names(object, class) => self.names(object, class),
+            RuleKey::Mark(ref text) => Ok(self.marked(text)),
             RuleKey::Member(object, name, value, level) => self.member(object, name, value, level),
             RuleKey::Open(level) => self.open(level),
             RuleKey::Empty(level) => self.empty_object(level),
@@ -425,6 +430,7 @@ impl RuleKey {
             RuleKey::Unclosed(..) => "items",
             RuleKey::Raw(_) => "string",
             RuleKey::RawNames(..) => "name",
+            RuleKey::Mark(_) => "mark",
         }
     }
 }

@@ -70,6 +70,7 @@ impl Emitter<'_, '_> {
             | RuleKey::ExpressionItem(..)
             | RuleKey::ExpressionLeaf(..)
             | RuleKey::Around(..)
+            | RuleKey::Mark(_)
             | RuleKey::Empty(_)
             | RuleKey::Open(_)
             | RuleKey::Comma(_) => None,
@@ -142,6 +143,7 @@ impl Emitter<'_, '_> {
                 | RuleKey::ExpressionItem(..)
                 | RuleKey::ExpressionLeaf(..)
                 | RuleKey::Around(..)
+                | RuleKey::Mark(_)
                 | RuleKey::Empty(_)
                 | RuleKey::Open(_)
                 | RuleKey::Comma(_) => Vec::new(),
@@ -200,6 +202,7 @@ impl Emitter<'_, '_> {
             RuleKey::Comma(_) => "a comma between members".into(),
             RuleKey::Around(what, _) => what.said().into(),
             RuleKey::Close(..) => "the end of an object that has all required members".into(),
+            RuleKey::Mark(_) => "what stands around names and values".into(),
         })
     }
 }

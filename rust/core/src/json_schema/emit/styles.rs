@@ -1,6 +1,11 @@
 //! The marks of styles other than JSON: what stands around the names and the values of members.
+//!
+//! Where a special token stands in a mark, the token is taken whole there, and nowhere else.
 
-use super::Emitter;
+use super::automaton::DraftAutomaton;
+use super::{Emitter, RuleKey};
+use crate::grammar::{Expr, Macro, MacroArgument};
+use crate::ids::ExprId;
 use crate::json_schema::options::Style;
 
 /// What a value is.
@@ -127,6 +132,25 @@ impl MemberMarks {
         })
     }
 
+    /// All of them, as texts of which each is taken by itself.
+    fn texts(&self) -> Vec<String> {
+        let mut out: Vec<String> = vec![self.open.into(), self.named.into(), self.close.into()];
+        if let Some((words, behind)) = self.kinds {
+            out.extend(words.iter().map(|word| format!("{word}{behind}")));
+        }
+        out.extend(self.before_value.map(Into::into));
+        out.extend(self.item.map(Into::into));
+        if self.closes_by_name {
+            out.push(self.end_of_item());
+        }
+        out
+    }
+
+    /// The end of an item whose element is closed by its name.
+    pub(super) fn end_of_item(&self) -> String {
+        format!("{}item{}", self.close, self.named)
+    }
+
     /// A text in which strings would end: none occurs in them.
     pub(super) fn end_of_strings(&self) -> &'static str {
         match self.closes_by_name {
@@ -159,4 +183,63 @@ impl Emitter<'_, '_> {
     pub(super) fn marks(&self) -> Option<&'static MemberMarks> {
         MemberMarks::of(self.options().style)
     }
+
+    /// A mark, which may be empty.
+    pub(super) fn mark(&mut self, text: &str) -> ExprId {
+        match self.options().markers.first_in(text) {
+            None => self.literal(text.as_bytes()),
+            Some(_) => self.call(RuleKey::Mark(text.into())),
+        }
+    }
+
+    /// A mark within an automaton, up to a state; without one to a state of its own.
+    pub(super) fn read_mark(
+        &mut self,
+        out: &mut DraftAutomaton,
+        from: u32,
+        text: &str,
+        to: Option<u32>,
+    ) -> u32 {
+        if self.options().markers.first_in(text).is_none() {
+            return out.text(from, text.as_bytes(), to);
+        }
+        let to = to.unwrap_or_else(|| out.state());
+        let mark = self.mark(text);
+        out.part(from, mark, to);
+        to
+    }
+
+    /// The rule of a mark: what is no marker by its bytes, each marker as its tokens.
+    pub(super) fn marked(&mut self, text: &str) -> ExprId {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((place, number)) = self.options().markers.first_in(rest) {
+            let (marker, ids) = self.options().markers.tokens[number].clone();
+            if place > 0 {
+                parts.push(self.literal(&rest.as_bytes()[..place]));
+            }
+            let whole = self.add(Expr::Macro(Macro {
+                name: "Token".into(),
+                positional: ids.iter().map(|&id| MacroArgument::Integer(id.into())).collect(),
+                named: Vec::new(),
+            }));
+            parts.push(match self.options().markers.spelled {
+                true => {
+                    let spelled = self.literal(marker.as_bytes());
+                    self.choice(vec![spelled, whole])
+                }
+                false => whole,
+            });
+            rest = &rest[place + marker.len()..];
+        }
+        if !rest.is_empty() {
+            parts.push(self.literal(rest.as_bytes()));
+        }
+        self.sequence(parts)
+    }
+}
+
+/// The marks of a style, as texts of which each is taken by itself; JSON has none.
+pub fn marks_of(style: Style) -> Vec<String> {
+    MemberMarks::of(style).map(MemberMarks::texts).unwrap_or_default()
 }

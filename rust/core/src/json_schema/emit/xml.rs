@@ -122,7 +122,7 @@ impl Emitter<'_, '_> {
                 }
                 let mut choices = Vec::new();
                 for (word, values) in groups {
-                    let word = self.literal(format!("{word}{behind}").as_bytes());
+                    let word = self.mark(&format!("{word}{behind}"));
                     let values = self.choice(values);
                     choices.push(self.sequence(vec![word, values]));
                 }
@@ -131,11 +131,11 @@ impl Emitter<'_, '_> {
         }
         if let Some(mark) = marks.before_value {
             let space = self.call(RuleKey::Whitespace);
-            let mark = self.literal(mark.as_bytes());
+            let mark = self.mark(mark);
             parts.splice(0..0, [space, mark]);
         }
         if !marks.closes_by_name {
-            parts.push(self.literal(marks.close.as_bytes()));
+            parts.push(self.mark(marks.close));
         }
         Ok(self.sequence(parts))
     }

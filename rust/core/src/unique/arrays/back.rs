@@ -56,7 +56,7 @@ impl Arrays {
         own.chain([all]).collect()
     }
 
-    /// The same of places that are there.
+    /// The stacks of the places of a text that are held, each by itself, and all of them.
     pub(crate) fn sets(&self, id: ArrayId) -> Vec<SetId> {
         self.own_sets(id).chain([self.place(id).all]).collect()
     }
