@@ -334,3 +334,73 @@ def test_closing_tokens_lead_nearer_to_the_end() -> None:
             assert before is not None
             assert after < before
         assert matcher.is_accepting
+
+
+# Objects of this many names have states that are sets.
+NAMES = ["a", "b", "c", "d", "e", "f"]
+BETWEEN = [
+    '[{"',
+    '},{"',
+    ',"',
+    "}]",
+    "{}",
+    "},{",
+    "},{}",
+    '}},{"',
+    '"}',
+    ':{"',
+    ":1",
+    ':1},{"',
+    "],[",
+]
+
+
+@st.composite
+def objects_beside_each_other(draw: st.DrawFn) -> tuple[object, list[str]]:
+    """Objects in arrays and in each other, and tokens that end one and begin another."""
+
+    def around(item: object) -> object:
+        array = {"type": "array", "items": item}
+        return draw(st.sampled_from([item, array, {"type": "array", "items": array}]))
+
+    schema: object = None
+    for _ in range(draw(st.integers(1, 2))):
+        values = [{"const": 1}, {"const": "x"}, *([] if schema is None else [schema])]
+        properties = {name: draw(st.sampled_from(values)) for name in NAMES}
+        required = draw(st.lists(st.sampled_from(NAMES), unique=True, max_size=3))
+        schema = around({"type": "object", "properties": properties, "required": required})
+    return schema, sorted({*LETTERS, *draw(st.sets(st.sampled_from(BETWEEN), max_size=8))})
+
+
+@given(objects_beside_each_other(), st.integers(0, 2**32))
+@examples(150)
+def test_tokens_that_end_one_object_and_begin_another(
+    case: tuple[object, list[str]], seed: int
+) -> None:
+    schema, tokens = case
+    stop = len(tokens)
+    vocabulary = tokfold.Vocabulary(
+        [*(token.encode() for token in tokens), b"</s>"], stop_token_ids=[stop]
+    )
+    grammar = Grammar.from_json_schema(schema, key_order="any", whitespace="compact")
+    compiled = compiled_with(grammar, vocabulary, classes="never")
+    random = Random(seed)
+    matcher = Matcher(compiled)
+    for _ in range(random.randint(1, 30)):
+        needed = matcher.shortest().tokens
+        assert needed is not None
+        plain = allowed_tokens(mask_of(matcher, len(vocabulary))[0])
+        behind = {}
+        for token in set(plain) - {stop}:
+            fork = matcher.fork()
+            assert fork.accept_token(token)
+            behind[token] = fork.shortest().tokens
+        for left in (needed + 1, needed + 2, needed + 5, 60):
+            row = tokfold.allocate_bitmask(1, len(vocabulary))
+            matcher.fill_bitmask(row, tokens_left=left)
+            expected = {token for token, more in behind.items() if more + 2 <= left}
+            allowed = set(allowed_tokens(read_row(row[0], len(vocabulary))))
+            assert allowed - {stop} == expected, (matcher.text, left)
+        if not behind:
+            break
+        matcher.accept_token(random.choice(sorted(behind)))

@@ -66,6 +66,7 @@ FRAMES = [
     'root ::= "b" t | "c" u\nu[max_chars={more}] ::= {body}',
     'root ::= "(" root ")" | t',
 ]
+LETTERS = 'abc-é"]'.encode()
 PATTERNS = ["^[abc]*$", "^(a|bc)*$", "^(aa)*$", "^(ab|c){2,}$", "^[ab]+(-[ab]+)*$", "^(é|a)*-?$"]
 
 
@@ -264,3 +265,40 @@ def test_a_format_with_a_length_costs_what_the_format_costs():
 
 
 WIDE = tokfold.Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=[256])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "least", "most"),
+    [
+        ("^(aaaaa|aaaaaa)*$", 9, 17),
+        ("^(aaaaa|aaaaaa)*$", 9, 4000),
+        ("^(é|aa)*$", 5, 300),
+        ("^é*a?$", 40, 300),
+        ("^(ab|cab){2,}b?$", 7, 300),
+        ("^(aab)*(é-)?$", 17, 300),
+        ("^[abc]+$", 0, 300),
+    ],
+)
+def test_the_fewest_bytes_of_what_characters_are_counted_of(pattern: str, least: int, most: int):
+    schema = {"type": "string", "pattern": pattern, "minLength": least, "maxLength": most}
+    grammar = Grammar.from_json_schema({"type": "array", "items": schema, "minItems": 1})
+    compiled = compiled_with(grammar, VOCABULARY, classes="never", check_tokens=False)
+
+    def after(text: bytes) -> Matcher:
+        matcher = Matcher(compiled)
+        assert matcher.accept_bytes(text)
+        return matcher
+
+    whole = b'["' + after(b'["').closing_bytes()
+    for length in range(2, len(whole) + 1):
+        text = whole[:length]
+        # The first of a level that has an end has the fewest bytes.
+        level, fewest = [text], 0
+        while not any(after(longer).is_accepting for longer in level):
+            letters = [(longer, byte) for longer in level for byte in after(longer).expected_bytes]
+            level = [longer + bytes([byte]) for longer, byte in letters if byte in LETTERS]
+            fewest += 1
+        matcher = after(text)
+        closing = matcher.closing_bytes()
+        assert matcher.shortest().bytes == len(closing) == fewest, text
+        assert after(text + closing).is_accepting

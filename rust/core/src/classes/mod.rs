@@ -123,7 +123,10 @@ pub fn compile(
     let began = Instant::now();
     let of_members = grammar.bytes_of_members();
     let are_refused = match options.for_ends {
-        true => grammar.has_member_guards() && of_members.is_empty(),
+        true => {
+            let are_apart = !of_members.is_empty() && !of_members.iter().any(Vec::is_empty);
+            grammar.has_member_guards() && !are_apart
+        }
         false => grammar.has_guards(),
     };
     if are_refused {

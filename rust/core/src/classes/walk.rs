@@ -49,9 +49,9 @@ pub(super) struct Folding<'a> {
     automaton: DisplacementAutomaton<'a>,
     /// Tokens of more bytes are classes of their own.
     longest: usize,
-    /// If members come in any order, the bytes that each of them has, and their groups: tokens with all of them are
-    /// classes of their own.
-    of_members: (Vec<u8>, u32),
+    /// If members come in any order, sets of bytes ([`crate::grammar::Grammar::bytes_of_members`]), and their groups:
+    /// tokens with all bytes of one are classes of their own.
+    of_members: Vec<(u32, Vec<u8>)>,
     /// Work units of one token, and of all.
     token_work: u64,
     total_work: u64,
@@ -77,10 +77,11 @@ impl<'a> Folding<'a> {
         network: &'a Network,
         automaton: DisplacementAutomaton<'a>,
         longest_view: usize,
-        of_members: Vec<u8>,
+        of_members: Vec<Vec<u8>>,
         limits: &Limits,
     ) -> Self {
-        let groups = of_members.iter().fold(0, |groups, &byte| groups | group(byte));
+        let groups = |bytes: &[u8]| bytes.iter().fold(0, |groups, &byte| groups | group(byte));
+        let with_groups = |bytes: Vec<u8>| (groups(&bytes), bytes);
         let mut classes: [ClassSet; 31] = [[0; 4]; 31];
         for byte in 0..=255 {
             let of_group = &mut classes[group(byte).trailing_zeros() as usize];
@@ -90,7 +91,7 @@ impl<'a> Folding<'a> {
             network,
             automaton,
             longest: if network.has_cuts() { longest_view } else { usize::MAX },
-            of_members: (of_members, groups),
+            of_members: of_members.into_iter().map(with_groups).collect(),
             token_work: limits.token_work(network.len()),
             total_work: limits.total_work(network.len()),
             classes,
@@ -150,7 +151,7 @@ impl<'a> Folding<'a> {
                     continue;
                 }
             };
-            let groups = match self.of_members.0.is_empty() {
+            let groups = match self.of_members.is_empty() {
                 true => 0,
                 false => groups | group(trie.byte(node)),
             };
@@ -176,7 +177,8 @@ impl<'a> Folding<'a> {
     }
 
     /// Adds tokens whose bytes are of some groups, but for those that may hold a whole member of an object whose
-    /// members come in any order: such a token adds a member of which its stacks may say nothing.
+    /// members come in any order, or end one such object and begin another: of the members that were read then
+    /// their stacks may say nothing.
     fn push(
         &self,
         runs: &mut Runs,
@@ -184,14 +186,14 @@ impl<'a> Folding<'a> {
         (entries, end): (Range<u32>, TokenTarget),
         groups: u32,
     ) {
-        let (bytes, needed) = &self.of_members;
-        if bytes.is_empty() || needed & !groups != 0 {
+        if self.of_members.iter().all(|(needed, _)| needed & !groups != 0) {
             return runs.push(entries, end);
         }
         for entry in entries {
             let token = vocabulary.bytes(vocabulary.order()[entry as usize]);
-            let may_hold_a_member = bytes.iter().all(|byte| token.contains(byte));
-            let end = if may_hold_a_member { TokenTarget::OverBudget } else { end };
+            let has_all = |bytes: &[u8]| bytes.iter().all(|byte| token.contains(byte));
+            let is_apart = self.of_members.iter().any(|(_, bytes)| has_all(bytes));
+            let end = if is_apart { TokenTarget::OverBudget } else { end };
             runs.push(entry..entry + 1, end);
         }
     }

@@ -40,6 +40,8 @@ pub(crate) struct Dawg {
     reached: usize,
     /// The most that [`Self::tokens`] is.
     most_tokens: u32,
+    /// Whether rules count the tokens.
+    pub(super) are_counted: bool,
     /// All nodes but the root: no two go on with the same strings.
     known: HashTable<NodeId>,
     pub(super) unions: Unions,

@@ -2,8 +2,7 @@
 //!
 //! Knuth's generalization of Dijkstra's algorithm to grammars (1977), over the states of the network.
 //! States that count are not written out: of so many passes each takes what the body takes. The passes of
-//! an automaton take different letters, so for such a state only a lower and an upper bound are known
-//! ([`Bound`]).
+//! an automaton take different letters, so for such a state only an upper bound is known.
 
 use super::members::MemberLetters;
 use super::strings::UNREACHABLE;
@@ -14,17 +13,9 @@ use rustc_hash::FxHashMap;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// Which bound on the fewest letters is kept. Both are exact but for automata that count their passes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Bound {
-    Lower,
-    Upper,
-}
-
 /// For each state the fewest letters to the end of its rule.
 pub(super) struct Letters {
     fewest: Vec<u32>,
-    bound: Bound,
     /// For each rule whose automaton counts its passes the starts of the rules that a pass calls.
     bodies: FxHashMap<u32, Box<[u32]>>,
     /// For each rule whose members come in any order what they take.
@@ -48,15 +39,14 @@ enum Waits {
 }
 
 impl Letters {
-    /// Counts the letters of all classes but `without`. What one letter raises is known for the upper bound
-    /// alone, and only if no class is left out.
+    /// Counts the letters of all classes but `without`. What one letter raises is known only if no class is
+    /// left out.
     ///
     /// # Errors
     /// Those of the meter.
     pub(super) fn new(
         network: &Network,
         without: Option<u8>,
-        bound: Bound,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let count = network.len();
@@ -69,7 +59,7 @@ impl Letters {
         let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
         let fewest = vec![UNREACHABLE; count];
         let members = FxHashMap::default();
-        let mut out = Self { fewest, bound, bodies, members, raised: None, used: [0; 4] };
+        let mut out = Self { fewest, bodies, members, raised: None, used: [0; 4] };
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
         let mut heap = BinaryHeap::new();
         let orders = network.member_orders();
@@ -100,8 +90,8 @@ impl Letters {
                 if after != callee {
                     waiting[after as usize].push(Waits::Half(state, *call));
                 }
-                // For the upper bound each pass takes as many letters as the longest of them.
-                if bound == Bound::Upper && network.counts_an_automaton(call.start) {
+                // Each pass takes as many letters as the longest of them at most.
+                if network.counts_an_automaton(call.start) {
                     let bodies = out.bodies.get(&network.rule_of(call.start));
                     for &body in bodies.into_iter().flatten() {
                         let body = table_state(network, body);
@@ -148,7 +138,7 @@ impl Letters {
                 MemberLetters::new(&|state| out.of(network, state), network, (rule, order), meter)?;
             out.members.insert(rule, members);
         }
-        if without.is_none() && bound == Bound::Upper {
+        if without.is_none() {
             out.raised = out.raise(network, meter)?;
         }
         Ok(out)
@@ -168,10 +158,7 @@ impl Letters {
         }
         let (body, needed, _, may_stop) = network.counting(state);
         if network.counts_an_automaton(state) {
-            return match self.bound {
-                Bound::Lower => self.fewest[body as usize].max(needed).min(UNREACHABLE),
-                Bound::Upper => self.passes(network, state, network.least_passes(state).0),
-            };
+            return self.passes(network, state, network.least_passes(state).0);
         }
         let passes = if may_stop { 0 } else { needed.max(1) };
         match self.fewest[body as usize] {

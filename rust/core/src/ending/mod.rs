@@ -38,7 +38,7 @@ use crate::network::{BOTTOM, Network, contains, members};
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::Trie;
 use exits::Exit;
-use letters::{Bound, Letters};
+use letters::Letters;
 use parking_lot::{Mutex, MutexGuard};
 use rows::Rows;
 use rustc_hash::FxHashMap;
@@ -66,11 +66,14 @@ pub(crate) enum Over {
     Thinned,
     /// All tokens.
     All,
+    /// Each byte as a token of its own, of which no rule counts any.
+    Bytes,
 }
 
 /// What is known of the sets of stacks of one family.
 #[derive(Default)]
 pub(crate) struct Memo {
+    over: Over,
     fewest: FxHashMap<(SetId, NodeId), u32>,
     /// The fewest bytes that any stack of a set needs, and the most letters.
     letters: FxHashMap<SetId, (u32, u32)>,
@@ -80,6 +83,16 @@ pub(crate) struct Memo {
 }
 
 impl Memo {
+    /// With nothing known yet.
+    pub(crate) fn new(over: Over) -> Self {
+        Self { over, ..Self::default() }
+    }
+
+    /// Over which entries it is.
+    pub(crate) fn over(&self) -> Over {
+        self.over
+    }
+
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
         let shortest: usize = self.shortest.iter().map(FxHashMap::capacity).sum();
@@ -154,7 +167,24 @@ impl Ending {
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let class = |trie: &Trie, node| class_of(&network, trie, node);
-        let dawg = Dawg::new(trie, whole, class, network.alphabet().escape());
+        let mut dawg = Dawg::new(trie, whole, class, network.alphabet().escape());
+        dawg.are_counted = network.counts_tokens();
+        Self::over(network, dawg, meter)
+    }
+
+    /// Over bytes: what is fewest are bytes.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(crate) fn over_bytes(network: Arc<Network>, meter: &mut Meter) -> Result<Self, Halt> {
+        let bytes: Vec<u8> = (0..=u8::MAX).collect();
+        let trie = Trie::new(bytes.chunks(1).zip(0..));
+        let class = |trie: &Trie, node| class_of(&network, trie, node);
+        let dawg = Dawg::new(&trie, &trie, class, None);
+        Self::over(network, dawg, meter)
+    }
+
+    fn over(network: Arc<Network>, dawg: Dawg, meter: &mut Meter) -> Result<Self, Halt> {
         let most_tokens = dawg.most_tokens();
         // States that are sets have numbers of their own here.
         let rows = Mutex::new(Rows::new(network.fresh(), dawg, meter)?);
@@ -365,8 +395,7 @@ impl Asking<'_> {
 pub(crate) struct Countdown {
     /// Upper bounds on the fewest letters.
     letters: Letters,
-    /// Lower bounds on the fewest bytes, if they may differ: if the grammar takes some tokens whole, or an
-    /// automaton counts its passes.
+    /// The same of the fewest bytes, if the grammar takes some tokens whole.
     bytes_alone: Option<Letters>,
     /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
     pub(crate) most_raised: Option<u32>,
@@ -383,11 +412,11 @@ impl Countdown {
         single: &crate::network::ClassSet,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let letters = Letters::new(network, None, Bound::Upper, meter)?;
+        let letters = Letters::new(network, None, meter)?;
         let escape = network.alphabet().escape();
-        let bytes_alone = match escape.is_some() || network.has_counted_automata() {
-            true => Some(Letters::new(network, escape, Bound::Lower, meter)?),
-            false => None,
+        let bytes_alone = match escape {
+            Some(_) => Some(Letters::new(network, escape, meter)?),
+            None => None,
         };
         let is_spelled = members(&letters.used).all(|class| contains(single, class));
         let most_raised = match is_spelled {
@@ -402,8 +431,9 @@ impl Countdown {
         self.letters.bytes() + self.bytes_alone.as_ref().map_or(0, Letters::bytes)
     }
 
-    /// The fewest bytes and the most letters that the stacks of a set need, each by its shortest way. A token
-    /// that is taken whole is five letters, and no bytes write it.
+    /// The fewest bytes and the most letters that the stacks of a set need, each by its shortest way: upper
+    /// bounds, which are exact but for automata that count their passes. A token that is taken whole is five
+    /// letters, and no bytes write it.
     ///
     /// # Errors
     /// Those of the meter.

@@ -180,7 +180,7 @@ impl Walk {
             }
             bytes += 1;
             std::mem::swap(&mut self.level, &mut self.next_level);
-            if bytes == 1 && node == dawg.root() && network.counts_tokens() {
+            if bytes == 1 && node == dawg.root() && dawg.are_counted {
                 self.level.after_first(network);
             }
             self.next_level.clear();
@@ -238,7 +238,11 @@ impl Walk {
                 nodes.retain(|&node| may_lead(dawg.later(node)));
             }
             let is_looked_for = ends && toward.is_none_or(|toward| toward.ends_in(state));
-            let ended = network.after_token(state).filter(|_| is_looked_for);
+            let after = match dawg.are_counted {
+                true => network.after_token(state),
+                false => Some(state).filter(|&state| network.stays(state)),
+            };
+            let ended = after.filter(|_| is_looked_for);
             self.ended.extend(ended.map(|state| (state, bytes)));
         } else {
             if network.is_final(state) {

@@ -67,14 +67,48 @@ impl Grammar {
         (out, (first..).zip(copies).map(|(number, (_, member))| (number, member)).collect())
     }
 
-    /// Bytes that every text of every member has, if members come in any order: of JSON the quotation mark and the
-    /// colon. Rules that a member calls are not looked into.
-    pub(crate) fn bytes_of_members(&self) -> Vec<u8> {
-        let is_member = |guard: &Guard| matches!(guard, Guard::Adds(_));
-        let members = self.guards().filter(|(_, guard)| is_member(guard)).map(|(rule, _)| rule);
-        let bodies: FxHashSet<ExprId> = members.map(|rule| self.rule(*rule).body).collect();
+    /// If members come in any order, the bytes of tokens that change the members that were read in a way of which
+    /// their stacks may say nothing: sets of which such a token has one as a whole. Of JSON these are the quotation
+    /// mark and the colon, which every member has, and the braces, which end one object and begin another.
+    pub(crate) fn bytes_of_members(&self) -> Vec<Vec<u8>> {
+        let is_member = |guard: &Guard| !matches!(guard, Guard::Unique(_));
+        let of_objects = self.exprs.iter().filter_map(|expr| match expr {
+            Expr::Automaton(automaton) => Some(automaton),
+            _ => None,
+        });
+        let of_objects =
+            of_objects.filter(|all| all.guards.iter().any(|guard| is_member(&guard.1)));
+        let (mut members, mut first, mut last) = (Vec::new(), Vec::new(), Vec::new());
+        let mut edges = ALL;
+        for automaton in of_objects {
+            let adds = automaton.guards.iter().filter(|guard| matches!(guard.1, Guard::Adds(_)));
+            members.extend(adds.map(|(rule, _)| self.rule(*rule).body));
+            for &(from, part, to) in automaton.parts.iter() {
+                let body = match self.expr(part) {
+                    Expr::Rule(rule) => self.rule(*rule).body,
+                    _ => part,
+                };
+                first.extend((from == automaton.start).then_some(body));
+                last.extend(automaton.finals[to as usize].then_some(body));
+            }
+            // What begins or ends with bytes of its own has no rules for that.
+            for &(from, .., to) in automaton.bytes_in_full().iter() {
+                if from == automaton.start || automaton.finals[to as usize] {
+                    edges = [0; 4];
+                }
+            }
+        }
+        if members.is_empty() {
+            return Vec::new();
+        }
+        let between = union(&self.bytes_of_all(&first), &self.bytes_of_all(&last));
+        [self.bytes_of_all(&members), intersection(&between, &edges)].map(bytes_of).into()
+    }
+
+    /// Bytes that every text of some expressions has. Rules that they name are not looked into.
+    fn bytes_of_all(&self, exprs: &[ExprId]) -> ByteSet {
         let mut reached: FxHashSet<ExprId> = FxHashSet::default();
-        let mut work: Vec<ExprId> = bodies.iter().copied().collect();
+        let mut work = exprs.to_vec();
         while let Some(id) = work.pop() {
             if !reached.insert(id) {
                 continue;
@@ -108,12 +142,13 @@ impl Grammar {
             };
             known.insert(id, bytes);
         }
-        let all = bodies.iter().fold(ALL, |all, body| intersection(&all, &known[body]));
-        if bodies.is_empty() {
-            return Vec::new();
-        }
-        (0..=255).filter(|&byte| all[usize::from(byte) / 64] >> (byte % 64) & 1 == 1).collect()
+        exprs.iter().fold(ALL, |all, body| intersection(&all, &known[body]))
     }
+}
+
+/// The bytes of a set.
+fn bytes_of(set: ByteSet) -> Vec<u8> {
+    (0..=255).filter(|&byte| set[usize::from(byte) / 64] >> (byte % 64) & 1 == 1).collect()
 }
 
 /// The bytes that every text of an automaton has, given those of its parts: the greatest solution, from all bytes

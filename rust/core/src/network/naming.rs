@@ -5,6 +5,7 @@ use crate::graph;
 use crate::hash::hash_of;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 
 /// A digest of what a state does.
 pub(crate) type Identity = [u8; 32];
@@ -138,8 +139,13 @@ impl<'s> Naming<'s> {
             }
         }
         reached.iter().for_each(|&state| self.give(state));
-        for component in graph::components(reached.len(), |place| successors[place].clone()) {
-            let mut component: Vec<u32> = component.into_iter().map(|at| reached[at]).collect();
+        let next = |place: usize| Ok(std::mem::take(&mut successors[place]));
+        let look = |_| Ok::<_, Infallible>(());
+        let Ok(components) = graph::components_within(reached.len(), look, next);
+        let mut component: Vec<u32> = Vec::new();
+        for places in components.iter() {
+            component.clear();
+            component.extend(places.iter().map(|&at| reached[at]));
             component.sort_unstable();
             if component.len() > 1 || self.is_missing(component[0]) {
                 self.describe_together(&component);
@@ -186,7 +192,7 @@ impl<'s> Naming<'s> {
 
     /// From now on the states that were described together are known by their digests.
     pub(super) fn give_digests(&mut self, digest: Identity) {
-        for (state, number) in std::mem::take(&mut self.members) {
+        for (state, number) in self.members.drain() {
             self.listed[state as usize] = Some(numbered(&digest, number));
         }
     }

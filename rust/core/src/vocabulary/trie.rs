@@ -1,6 +1,7 @@
 //! The trie of a vocabulary, or of the representatives of its classes, as one flat array.
 
 use super::utf8::{BETWEEN, UTF8_STATES, utf8_step};
+use std::ops::Range;
 use std::sync::OnceLock;
 
 /// One node. Nodes stand depth-first, so a subtree is a range.
@@ -179,7 +180,38 @@ impl TrieBuilder {
         });
         add_groups(&mut self.nodes);
         let TrieBuilder { nodes, numbers, characters, longest, .. } = self;
-        Trie { nodes, numbers, characters, longest, ids, parents: OnceLock::new() }
+        let (children, parents) = (Children::of(&nodes), OnceLock::new());
+        Trie { nodes, children, numbers, characters, longest, ids, parents }
+    }
+}
+
+/// The children of all nodes, those of a node beside each other in its *places*: in the nodes they are far
+/// apart, and each that a walk looks at is a line of memory.
+#[derive(Clone, Debug)]
+struct Children {
+    /// For each node the first of its places; those of the next node follow.
+    starts: Vec<u32>,
+    /// The byte that leads to the child.
+    bytes: Vec<u8>,
+    nodes: Vec<u32>,
+}
+
+impl Children {
+    fn of(nodes: &[TrieNode]) -> Self {
+        let count = nodes.len() - 1;
+        let mut starts = Vec::with_capacity(count + 1);
+        let (mut bytes, mut children) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for (node, TrieNode { end, .. }) in (0..).zip(&nodes[..count]) {
+            starts.push(children.len() as u32);
+            let mut child: u32 = node + 1;
+            while child < *end {
+                bytes.push(nodes[child as usize].byte);
+                children.push(child);
+                child = nodes[child as usize].end;
+            }
+        }
+        starts.push(children.len() as u32);
+        Self { starts, bytes, nodes: children }
     }
 }
 
@@ -190,6 +222,7 @@ impl TrieBuilder {
 #[derive(Clone, Debug)]
 pub struct Trie {
     nodes: Vec<TrieNode>,
+    children: Children,
     numbers: Vec<u32>,
     /// For each entry how many characters of UTF-8 it begins, as far as that fits.
     characters: Vec<u8>,
@@ -238,12 +271,38 @@ impl Trie {
     /// The node behind some bytes, if entries begin with them.
     pub fn node_of(&self, bytes: &[u8]) -> Option<u32> {
         bytes.iter().try_fold(0, |node, &byte| {
-            let mut child = node + 1;
-            while child < self.end(node) && self.byte(child) != byte {
-                child = self.end(child);
-            }
-            (child < self.end(node)).then_some(child)
+            let places = self.places(node);
+            let place = self.bytes_at(places.clone()).iter().position(|&other| other == byte)?;
+            Some(self.child(places.start + place as u32))
         })
+    }
+
+    /// The places of the children of a node.
+    #[inline]
+    pub fn places(&self, node: u32) -> Range<u32> {
+        let starts = &self.children.starts;
+        starts[node as usize]..starts[node as usize + 1]
+    }
+
+    /// The bytes that lead to the children at some places.
+    #[inline]
+    pub fn bytes_at(&self, places: Range<u32>) -> &[u8] {
+        &self.children.bytes[places.start as usize..places.end as usize]
+    }
+
+    /// The child at a place.
+    #[inline]
+    pub fn child(&self, place: u32) -> u32 {
+        self.children.nodes[place as usize]
+    }
+
+    /// The bytes that lead to the children of a node, each with the child and all nodes below it.
+    pub fn children(&self, node: u32) -> impl Iterator<Item = (u8, Range<u32>)> {
+        let places = self.places(node);
+        let bytes = self.bytes_at(places.clone()).iter().copied();
+        let nodes = &self.children.nodes[places.start as usize..places.end as usize];
+        let ends = nodes.iter().skip(1).copied().chain([self.end(node)]);
+        bytes.zip(nodes.iter().zip(ends).map(|(&child, end)| child..end))
     }
 
     /// The parent of each node; a root is its own.
@@ -307,19 +366,19 @@ impl Trie {
 
     /// The entries that end at a range of nodes.
     #[inline]
-    pub fn entries_of(&self, nodes: std::ops::Range<u32>) -> std::ops::Range<u32> {
+    pub fn entries_of(&self, nodes: Range<u32>) -> Range<u32> {
         self.nodes[nodes.start as usize].first..self.nodes[nodes.end as usize].first
     }
 
     /// The numbers of a range of entries.
     #[inline]
-    pub fn numbers_of(&self, entries: std::ops::Range<u32>) -> &[u32] {
+    pub fn numbers_of(&self, entries: Range<u32>) -> &[u32] {
         &self.numbers[entries.start as usize..entries.end as usize]
     }
 
     /// How many characters of UTF-8 each of a range of entries begins; 255 says that many or more.
     #[inline]
-    pub fn characters_of(&self, entries: std::ops::Range<u32>) -> &[u8] {
+    pub fn characters_of(&self, entries: Range<u32>) -> &[u8] {
         &self.characters[entries.start as usize..entries.end as usize]
     }
 
@@ -354,6 +413,8 @@ impl Trie {
         self.nodes.capacity() * size_of::<TrieNode>()
             + self.numbers.capacity() * 4
             + self.characters.capacity()
+            + self.children.starts.capacity() * 4
+            + self.children.nodes.capacity() * 5
             + self.parents.get().map_or(0, |parents| parents.capacity() * 4)
     }
 }

@@ -71,27 +71,30 @@ pub(crate) struct Family {
     ending: Remembered,
 }
 
-/// What a family remembers of the ends of its texts, and over which entries.
+/// What a family remembers of the ends of its texts.
 #[derive(Default)]
 struct Remembered {
-    memo: Memo,
-    over: Over,
+    tokens: Memo,
+    bytes: Memo,
 }
 
 impl Remembered {
     fn bytes(&self) -> usize {
-        self.memo.bytes()
+        self.tokens.bytes() + self.bytes.bytes()
+    }
+
+    fn of(&mut self, over: Over) -> &mut Memo {
+        if over == Over::Bytes { &mut self.bytes } else { &mut self.tokens }
     }
 
     fn take(&mut self, over: Over) -> Memo {
-        if self.over != over {
-            *self = Self { memo: Memo::default(), over };
-        }
-        std::mem::take(&mut self.memo)
+        let memo = std::mem::replace(self.of(over), Memo::new(over));
+        if memo.over() == over { memo } else { Memo::new(over) }
     }
 
     fn put(&mut self, memo: Memo) {
-        self.memo = memo;
+        let over = memo.over();
+        *self.of(over) = memo;
     }
 }
 
@@ -186,9 +189,9 @@ impl Family {
         self.ending.take(over)
     }
 
-    /// Over which entries that was found out last.
+    /// Over which tokens that was found out last.
     pub(in crate::engine) fn memo_is_over(&self) -> Over {
-        self.ending.over
+        self.ending.tokens.over()
     }
 
     /// Puts back what was taken.

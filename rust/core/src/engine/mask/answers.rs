@@ -17,7 +17,7 @@ use crate::engine::limits::Thresholds;
 use crate::engine::lock;
 use crate::engine::mask::found::Found;
 use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
-use crate::engine::mask::keys::{Digests, FEW_STATES, MOST_STATES};
+use crate::engine::mask::keys::{Begun, Digests, FEW_STATES, MOST_STATES};
 use crate::engine::mask::memo::{Answer, AnswerMemo, clear_bits, set_bits};
 use crate::engine::mask::pool::{AcceptedEntries, Pool, PooledAnswer};
 use crate::engine::mask::query::{ALONE, NOTHING, Question};
@@ -71,6 +71,7 @@ pub(crate) struct Walker {
     /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
     digests: Mutex<Digests>,
+    pub(in crate::engine) begun: Begun,
     /// What can stand beneath rules, once that was asked for; `None` where it takes too much.
     pub(in crate::engine) adjacency: OnceLock<Option<Arc<Adjacency>>>,
     pub(in crate::engine) thresholds: Thresholds,
@@ -116,6 +117,7 @@ impl Walker {
             is_whole: false,
             pool: None,
             digests: Mutex::default(),
+            begun: Begun::default(),
             adjacency: OnceLock::new(),
             thresholds: Thresholds::default(),
             counts: Counts::default(),
@@ -356,9 +358,8 @@ impl Walker {
         walk.counters.misses += 1;
         let key = self.pool.as_ref().and_then(|pool| {
             // Another thread may describe states for a while: then this answer goes without.
-            let mut digests = self.digests.try_lock()?;
-            let asked = (question, &*nodes);
-            digests.key(&self.network, &self.trie, pool, asked, &mut walk.states)
+            let over = (&*self.network, &*self.trie, &self.begun);
+            self.digests.try_lock()?.key(over, pool, (question, &nodes), &mut walk.states)
         });
         let shared = key.as_ref().zip(self.pool.as_ref()).and_then(|(key, pool)| pool.get(key));
         let entry = match shared {
@@ -482,9 +483,9 @@ impl Walker {
         }
         // A frame that nearly every byte leads into a loop does what the loop does, but for the
         // bytes that do not: a name that has begun like a keyword may go on as any.
-        let Some((like, apart)) = walk.descent.like_a_loop(question, walk.bounds)? else {
-            return Ok(None);
-        };
+        let is_most = self.nodes_begun(question.frame) >= self.trie.end(0) / 2;
+        let like = is_most.then(|| walk.descent.like_a_loop(question, walk.bounds)).transpose()?;
+        let Some((like, apart)) = like.flatten() else { return Ok(None) };
         // What many grammars have in common is to be found, whatever was described before.
         walk.states = walk.states.max(FEW_STATES);
         let first = Question { under: ALONE, ..like };

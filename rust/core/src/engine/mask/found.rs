@@ -31,8 +31,11 @@ impl Found {
 /// The class of the letter that leads to a node.
 #[inline]
 pub(in crate::engine) fn class_at(alphabet: &Alphabet, trie: &Trie, node: u32) -> u8 {
-    match alphabet.escape() {
-        Some(class) if trie.is_escape(node) => class,
-        _ => alphabet.class(trie.byte(node)),
-    }
+    class_of(alphabet, trie.byte(node), trie.is_escape(node))
+}
+
+/// The class of a byte, or of the letter that is none.
+#[inline]
+pub(in crate::engine) fn class_of(alphabet: &Alphabet, byte: u8, is_escape: bool) -> u8 {
+    alphabet.escape().filter(|_| is_escape).unwrap_or_else(|| alphabet.class(byte))
 }

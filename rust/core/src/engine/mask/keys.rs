@@ -1,10 +1,11 @@
 //! Under what answers are shared, as far as they are worth it.
 
-use crate::engine::mask::found::class_at;
+use crate::engine::mask::found::class_of;
 use crate::engine::mask::pool::{Pool, PoolKey};
 use crate::engine::mask::query::{ALONE, NOTHING, OWN, Question};
-use crate::network::{Network, Quota, contains};
+use crate::network::{Network, Quota, contains, members};
 use crate::vocabulary::Trie;
+use std::sync::OnceLock;
 
 /// Trie nodes that are entered in the time of describing one state.
 const NODES_OF_STATE: u64 = 32;
@@ -37,8 +38,7 @@ impl Digests {
     /// long as that.
     pub(in crate::engine) fn key(
         &mut self,
-        network: &Network,
-        trie: &Trie,
+        (network, trie, begun): (&Network, &Trie, &Begun),
         pool: &Pool,
         (question, nodes): (Question, &[u32]),
         left: &mut usize,
@@ -47,7 +47,10 @@ impl Digests {
         if all_below < pool.least_nodes {
             return None;
         }
-        let below = below(network, trie, question.frame, nodes);
+        let below = match nodes {
+            [0] => u64::from(begun.by(network, trie, question.frame)),
+            _ => below(network, trie, question.frame, nodes),
+        };
         // Of a large trie next to nothing is looked at.
         if below < u64::from(pool.least_nodes.min(all_below / PART)) {
             return None;
@@ -81,6 +84,24 @@ impl Digests {
     }
 }
 
+/// For each class of bytes how many trie nodes are below the root over it, once that was asked for.
+#[derive(Default)]
+pub(in crate::engine) struct Begun(OnceLock<Box<[u32; 256]>>);
+
+impl Begun {
+    /// How many are below the root over the bytes that a frame can begin with.
+    pub(in crate::engine) fn by(&self, network: &Network, trie: &Trie, frame: u32) -> u32 {
+        let by_class = self.0.get_or_init(|| {
+            let mut by_class = Box::new([0; 256]);
+            for (byte, nodes) in trie.children(0) {
+                by_class[network.alphabet().class(byte) as usize] += nodes.len() as u32;
+            }
+            by_class
+        });
+        members(network.first(frame)).map(|class| by_class[class as usize]).sum()
+    }
+}
+
 /// In place of what stands beneath a frame whose delegated calls are left out: which those are.
 fn without_calls(network: &Network, frame: u32) -> [u8; 32] {
     let delegated = network.delegated(frame);
@@ -90,16 +111,9 @@ fn without_calls(network: &Network, frame: u32) -> [u8; 32] {
 /// Trie nodes below some, past the bytes that a frame can read first.
 fn below(network: &Network, trie: &Trie, frame: u32, nodes: &[u32]) -> u64 {
     let (alphabet, first) = (network.alphabet(), network.first(frame));
-    let mut below = 0;
-    for &node in nodes {
-        let mut child = node + 1;
-        while child < trie.end(node) {
-            let end = trie.end(child);
-            if contains(first, class_at(alphabet, trie, child)) {
-                below += u64::from(end - child);
-            }
-            child = end;
-        }
-    }
-    below
+    let children = nodes.iter().flat_map(|&node| trie.children(node));
+    let begun = children.filter(|(byte, nodes)| {
+        contains(first, class_of(alphabet, *byte, trie.is_escape(nodes.start)))
+    });
+    begun.map(|(_, nodes)| nodes.len() as u64).sum()
 }

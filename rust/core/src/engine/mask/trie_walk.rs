@@ -26,11 +26,11 @@ use crate::engine::mask::frontier::PendingId;
 use crate::engine::mask::query::{ALONE, NOTHING, OWN, Question};
 use crate::engine::mask::transition_cache::{COLD, HotSets, UNKNOWN};
 use crate::engine::stop::Stop;
-use crate::network::{Adjacency, Network};
+use crate::network::{Adjacency, ClassSet, Network};
 use crate::stacks::{Entry, LABEL, NONE, REST, SetId, StackSets, Stepper};
 use crate::vocabulary::Trie;
 use repeat_counts::Tally;
-use roots::Roots;
+use roots::{Roots, Siblings};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -93,10 +93,10 @@ pub(in crate::engine) struct Descent {
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
     roots: FxHashMap<PendingId, Arc<Roots>>,
     roots_bytes: usize,
+    /// For sets that are no lists the classes that their tops read, or more.
+    reads: FxHashMap<SetId, ClassSet>,
     /// What may follow at most, once that was asked for.
     upper: Option<Upper>,
-    /// For each byte how many nodes are below the child of the root that it leads to, with that.
-    below: Option<Box<[u32; 256]>>,
     /// Whether the trie is that of a whole vocabulary: what loops then take in whole is worth
     /// finding out.
     is_whole: bool,
@@ -109,7 +109,15 @@ pub(in crate::engine) struct Descent {
     /// Bytes held when they were last counted.
     pub(in crate::engine) noted_bytes: usize,
     /// Room that is used again and again.
-    path: Vec<(u32, SetId, u16)>,
+    path: Vec<Level>,
+}
+
+/// A node on the way of a walk, by what is yet to be looked at below it.
+struct Level {
+    children: Siblings,
+    /// The stacks there, and their table.
+    set: SetId,
+    hot: u16,
 }
 
 impl Descent {
@@ -136,7 +144,7 @@ impl Descent {
             roots: FxHashMap::default(),
             roots_bytes: 0,
             upper: None,
-            below: None,
+            reads: FxHashMap::default(),
             is_whole,
             work: 0,
             trie_nodes: 0,
@@ -144,6 +152,11 @@ impl Descent {
             noted_bytes: 0,
             path: Vec::new(),
         }
+    }
+
+    /// The network, with the states of the sets that it met.
+    pub(in crate::engine) fn network(&self) -> &Arc<Network> {
+        &self.network
     }
 
     /// Bytes held.
@@ -156,6 +169,7 @@ impl Descent {
             + self.tally_bytes()
             + self.leads.capacity() * 17
             + self.kept.capacity() * 13
+            + self.reads.capacity() * 37
             + self.roots_bytes
             + self.upper.as_ref().map_or(0, Upper::bytes)
     }
@@ -194,6 +208,7 @@ impl Descent {
         self.kept = FxHashMap::default();
         self.roots = FxHashMap::default();
         self.roots_bytes = 0;
+        self.reads = FxHashMap::default();
         self.upper = None;
         true
     }
@@ -231,17 +246,18 @@ impl Descent {
         let walk = SubtreeWalk { start, own, counts, near, interrupt: bounds.interrupt };
         // Most roots have few nodes below: a look at the clock for each would take as long.
         let mut looked = self.trie_nodes;
-        for (place, nodes) in
+        for (number, places) in
             self.beginnings(question.frame, roots, pending).into_iter().enumerate()
         {
             if self.spent() > bounds.limit {
                 return Err(Stop::Work);
             }
-            if place.is_multiple_of(ROOTS_BETWEEN_CHECKS) || self.trie_nodes - looked > CHECK_MASK {
+            if number.is_multiple_of(ROOTS_BETWEEN_CHECKS) || self.trie_nodes - looked > CHECK_MASK
+            {
                 looked = self.trie_nodes;
                 bounds.interrupt.check()?;
             }
-            self.walk(nodes, walk, found)?;
+            self.walk(places, walk, found)?;
         }
         Ok(())
     }
@@ -308,10 +324,10 @@ impl Descent {
         Ok(())
     }
 
-    /// Walks children of one node with all that is below them.
+    /// Walks children of one node, by their places, with all that is below them.
     fn walk(
         &mut self,
-        nodes: Range<u32>,
+        places: Range<u32>,
         walk: SubtreeWalk<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
@@ -322,18 +338,17 @@ impl Descent {
         let mut path = std::mem::take(&mut self.path);
         path.clear();
         let hot = if own.is_some() { COLD } else { self.hot.meet(start, alphabet.len()) };
-        path.push((nodes.end, start, hot));
+        path.push(Level { children: self.siblings(places, start, near > 0), set: start, hot });
         let mut entered = 0u64;
-        let mut node = nodes.start;
-        while node < nodes.end {
-            while path[path.len() - 1].0 <= node {
+        while let Some(level) = path.last_mut() {
+            let Some(node) = level.children.next(&trie, alphabet) else {
                 path.pop();
-            }
+                continue;
+            };
+            let (before, hot) = (level.set, level.hot);
             let depth = path.len() as u32;
-            let (_, before, hot) = path[path.len() - 1];
             let end = trie.end(node);
             if near > 0 && trie.is_shallow(node, near) {
-                node = end;
                 continue;
             }
             entered += 1;
@@ -350,14 +365,12 @@ impl Descent {
                 found.walked.push(node + 1..end);
             }
             if set == NONE {
-                node = end;
                 continue;
             }
             if is_said {
                 found.accept(trie.entries_of(node..node + 1));
             }
             if end == node + 1 {
-                node = end;
                 continue;
             }
             let left = trie.longest_below(node).saturating_sub(depth);
@@ -371,18 +384,16 @@ impl Descent {
                 && !(counts && self.stepper.sets.has_rest(set));
             if may_skip && self.reads_all(set, hot, trie.groups_below(node), left)? {
                 found.accept(trie.entries_of(node + 1..end));
-                node = end;
                 continue;
             }
             if is_said && self.stepper.sets.has_rest(set) {
                 found.popped.push(node);
             }
             if set == REST {
-                node = end;
                 continue;
             }
-            path.push((end, set, hot));
-            node += 1;
+            let children = self.siblings(trie.places(node), set, near > depth);
+            path.push(Level { children, set, hot });
         }
         self.path = path;
         self.work += entered / NODES_OF_WORK;

@@ -5,28 +5,20 @@ use crate::engine::mask::answers::{Allowance, Walker};
 use crate::engine::mask::frontier::AT_ROOT;
 use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::engine::stop::Stop;
-use crate::network::contains;
 
 impl Walker {
     /// The frames that can stand on top, those first whose answers are likely to cost most: by the
     /// trie nodes below the bytes that they can read first.
     pub(crate) fn costs(&self) -> Vec<u32> {
-        let alphabet = self.network.alphabet();
-        let mut below = [0u64; 256];
-        let mut node = 1;
-        while node < self.trie.end(0) {
-            let end = self.trie.end(node);
-            below[alphabet.class(self.trie.byte(node)) as usize] += u64::from(end - node);
-            node = end;
-        }
-        let cost = |state: u32| {
-            let first = self.network.first(state);
-            (0..=255u8).filter(|&class| contains(first, class)).map(|c| below[c as usize]).sum()
-        };
-        let mut out: Vec<(u64, u32)> =
-            (0..self.network.len() as u32).map(|state| (cost(state), state)).collect();
+        let mut out: Vec<(u32, u32)> =
+            (0..self.network.len() as u32).map(|state| (self.nodes_begun(state), state)).collect();
         out.sort_unstable_by_key(|&(cost, state)| (std::cmp::Reverse(cost), state));
         out.into_iter().map(|(_, state)| state).collect()
+    }
+
+    /// How many trie nodes are below the root over the bytes that a frame can begin with.
+    pub(in crate::engine) fn nodes_begun(&self, frame: u32) -> u32 {
+        self.begun.by(&self.network, &self.trie, frame)
     }
 
     /// Makes the answers of a frame with nothing read; false where they were there. One that takes

@@ -18,9 +18,9 @@ const MASKS_OF_WORK: u64 = 16;
 #[derive(Default)]
 pub(in crate::engine) struct Endings {
     /// By [`Over`].
-    rows: [OnceLock<Arc<Ending>>; 3],
+    rows: [OnceLock<Arc<Ending>>; 4],
     /// What masks near the end are put together of, by [`Over`].
-    answers: [OnceLock<EndAnswers>; 3],
+    answers: [OnceLock<EndAnswers>; 4],
     pub(super) countdown: OnceLock<Arc<Countdown>>,
     /// Classes made for ends alone, where there are no others; `None` where there can be none.
     thinned: OnceLock<Option<Thinned>>,
@@ -100,14 +100,22 @@ impl Engine {
             return Ok(known);
         }
         let whole = &self.plain().trie;
-        let trie = match over {
-            Over::Classes => self.folded.get().map(|folded| &*folded.walker.trie),
-            Over::Thinned => self.thinned(interrupt)?.map(|thinned| &*thinned.trie),
-            Over::All => None,
-        };
         let mut meter = Meter::default();
         meter.allow(PREPARATION, interrupt);
-        let made = Ending::new(self.network.clone(), trie.unwrap_or(whole), whole, &mut meter)?;
+        let over_trie = |trie: Option<&Trie>, meter: &mut Meter| {
+            Ending::new(self.network.clone(), trie.unwrap_or(whole), whole, meter)
+        };
+        let made = match over {
+            Over::Classes => {
+                over_trie(self.folded.get().map(|folded| &*folded.walker.trie), &mut meter)
+            }
+            Over::Thinned => {
+                let thinned = self.thinned(interrupt)?;
+                over_trie(thinned.map(|thinned| &*thinned.trie), &mut meter)
+            }
+            Over::All => over_trie(None, &mut meter),
+            Over::Bytes => Ending::over_bytes(self.network.clone(), &mut meter),
+        }?;
         Ok(place.get_or_init(|| Arc::new(made)))
     }
 
@@ -192,7 +200,7 @@ impl Engine {
                     .over_tokens(row, |walker, bits| make(&walker.trie, bits).map_err(halted));
             }
             Over::Thinned => self.thinned(interrupt).map_err(halted)?,
-            Over::All => None,
+            Over::All | Over::Bytes => None,
         };
         let Some(thinned) = thinned else {
             return make(&self.plain().trie, row).map_err(halted);
@@ -232,9 +240,9 @@ impl Engine {
     /// The bytes that are tokens of their own.
     fn single_bytes(&self) -> impl Iterator<Item = u8> + '_ {
         let trie = &self.plain().trie;
-        let child = |&node: &u32| Some(trie.end(node)).filter(|&next| next < trie.end(0));
-        let children = std::iter::successors((trie.end(0) > 1).then_some(1), child);
-        children.filter(|&node| !trie.numbers(node).is_empty()).map(|node| trie.byte(node))
+        let children = trie.children(0);
+        let single = children.filter(|(_, nodes)| !trie.numbers(nodes.start).is_empty());
+        single.map(|(byte, _)| byte)
     }
 
     /// Whether each printable letter of ASCII is a token of its own.

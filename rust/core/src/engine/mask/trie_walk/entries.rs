@@ -1,6 +1,6 @@
 //! The stacks behind each entry, where more is asked of them than whether there are any.
 
-use super::{CHECK_MASK, Descent, WalkBounds};
+use super::{CHECK_MASK, Descent, Level, WalkBounds};
 use crate::engine::mask::found::{NODES_OF_WORK, class_at};
 use crate::engine::mask::frontier::PendingId;
 use crate::engine::mask::query::Question;
@@ -23,15 +23,16 @@ impl Descent {
         let (trie, network) = (self.trie.clone(), self.network.clone());
         let alphabet = network.alphabet();
         let mut popped = Vec::new();
-        let mut path: Vec<(u32, SetId, u16)> = Vec::new();
-        for nodes in self.beginnings(question.frame, roots, pending) {
-            path.clear();
-            path.push((nodes.end, start, self.hot.meet(start, alphabet.len())));
-            let mut node = nodes.start;
-            while node < nodes.end {
-                while path[path.len() - 1].0 <= node {
+        let mut path: Vec<Level> = Vec::new();
+        for places in self.beginnings(question.frame, roots, pending) {
+            let hot = self.hot.meet(start, alphabet.len());
+            path.push(Level { children: self.siblings(places, start, false), set: start, hot });
+            while let Some(level) = path.last_mut() {
+                let Some(node) = level.children.next(&trie, alphabet) else {
                     path.pop();
-                }
+                    continue;
+                };
+                let (before, hot) = (level.set, level.hot);
                 self.trie_nodes += 1;
                 if self.trie_nodes.is_multiple_of(NODES_OF_WORK) {
                     self.work += 1;
@@ -42,7 +43,6 @@ impl Descent {
                         return Err(Stop::Work);
                     }
                 }
-                let (_, before, hot) = path[path.len() - 1];
                 let end = trie.end(node);
                 let class = class_at(alphabet, &trie, node);
                 let after = match own {
@@ -50,7 +50,6 @@ impl Descent {
                     _ => self.step(before, hot, class)?,
                 };
                 if after == NONE {
-                    node = end;
                     continue;
                 }
                 if !trie.numbers(node).is_empty() {
@@ -61,11 +60,11 @@ impl Descent {
                     popped.push(node);
                 }
                 if is_last || after == REST {
-                    node = end;
                     continue;
                 }
-                path.push((end, after, self.hot.meet(after, alphabet.len())));
-                node += 1;
+                let hot = self.hot.meet(after, alphabet.len());
+                let children = self.siblings(trie.places(node), after, false);
+                path.push(Level { children, set: after, hot });
             }
         }
         Ok(popped)

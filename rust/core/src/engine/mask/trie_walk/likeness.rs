@@ -6,10 +6,9 @@ use crate::engine::mask::found::Found;
 use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::engine::stop::Stop;
 use crate::stacks::{LABEL, REST, SetId};
-use std::ops::Range;
 
-/// A question with the same answer but for some children of the root.
-pub(in crate::engine) type Likeness = (Question, Vec<Range<u32>>);
+/// A question with the same answer but for some children of the root, by their places.
+pub(in crate::engine) type Likeness = (Question, Vec<u32>);
 
 impl Descent {
     /// A loop that does what the question does, as a question, where most of the trie leads into
@@ -19,7 +18,7 @@ impl Descent {
         question: Question,
         bounds: WalkBounds<'_>,
     ) -> Result<Option<Likeness>, Stop> {
-        if !self.is_whole || !self.begins_with_most(question.frame) {
+        if !self.is_whole {
             return Ok(None);
         }
         self.allow(bounds);
@@ -28,18 +27,15 @@ impl Descent {
             return Ok(None);
         };
         let trie = self.trie.clone();
-        let mut node = 1;
-        let mut apart = Vec::new();
-        while node < trie.end(0) {
-            let end = trie.end(node);
-            let class = self.network.alphabet().class(trie.byte(node));
+        let (mut apart, mut count) = (Vec::new(), 0);
+        for (place, (byte, nodes)) in trie.places(0).zip(trie.children(0)) {
+            let class = self.network.alphabet().class(byte);
             if self.first_step(start, own, class)? != self.stepper.step(looping, class)? {
-                apart.push(node..end);
+                apart.push(place);
+                count += nodes.len();
             }
-            node = end;
         }
-        let nodes: usize = apart.iter().map(Range::len).sum();
-        Ok((nodes <= trie.end(0) as usize / 4).then_some((like, apart)))
+        Ok((count <= trie.end(0) as usize / 4).then_some((like, apart)))
     }
 
     /// A loop that most of the trie leads to, as a question and as a set.
@@ -56,15 +52,13 @@ impl Descent {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let mut weights: Vec<(SetId, u32)> = Vec::new();
-        let mut node = 1;
-        while node < trie.end(0) {
-            let set = self.first_step(start, own, alphabet.class(trie.byte(node)))?;
-            let weight = trie.end(node) - node;
+        for (byte, nodes) in trie.children(0) {
+            let set = self.first_step(start, own, alphabet.class(byte))?;
+            let weight = nodes.len() as u32;
             match weights.iter_mut().find(|known| known.0 == set) {
                 Some(known) => known.1 += weight,
                 None => weights.push((set, weight)),
             }
-            node = trie.end(node);
         }
         let Some(&(set, weight)) = weights.iter().max_by_key(|known| known.1) else {
             return Ok(None);
@@ -87,31 +81,29 @@ impl Descent {
         // Only what most of the trie leads back to, so that no frame is asked about by way of
         // itself.
         let mut back = 0;
-        let mut node = 1;
-        while node < trie.end(0) {
-            let class = alphabet.class(trie.byte(node));
-            if self.stepper.step(set, class)? == set {
-                back += trie.end(node) - node;
+        for (byte, nodes) in trie.children(0) {
+            if self.stepper.step(set, alphabet.class(byte))? == set {
+                back += nodes.len() as u32;
             }
-            node = trie.end(node);
         }
         Ok((back > trie.end(0) / 2).then_some((like, set)))
     }
 
-    /// Walks some children of the root, with all that is below them.
+    /// Walks some children of the root, by their places, with all that is below them.
     pub(in crate::engine) fn walk_some(
         &mut self,
         question: Question,
-        children: Vec<Range<u32>>,
+        places: Vec<u32>,
         bounds: WalkBounds<'_>,
         found: &mut Found,
     ) -> Result<(), Stop> {
         self.allow(bounds);
         let (start, own) = self.start(question)?;
         let walk = SubtreeWalk { start, own, counts: false, near: 0, interrupt: bounds.interrupt };
-        for nodes in children {
-            self.walk(nodes.clone(), walk, found)?;
-            found.walked.push(nodes);
+        for place in places {
+            self.walk(place..place + 1, walk, found)?;
+            let child = self.trie.child(place);
+            found.walked.push(child..self.trie.end(child));
         }
         Ok(())
     }

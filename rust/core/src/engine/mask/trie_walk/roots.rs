@@ -1,37 +1,63 @@
 //! The children of some nodes by the letters that lead to them.
 //!
-//! A question about many nodes, or about the root, mostly begins with few letters. It looks at the
-//! children over those alone.
+//! A question about many nodes mostly begins with few letters. It looks at the children over those
+//! alone. Of few nodes, and of nodes on the way, a walk looks at the letters of all children, which
+//! stand beside each other, and at the children over those that can be read.
 
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
 use crate::engine::mask::frontier::PendingId;
-use crate::network::{ClassSet, contains};
+use crate::network::{ClassSet, add_all, contains};
+use crate::stacks::{LABEL, SetId};
 use crate::vocabulary::Trie;
 use std::ops::Range;
 use std::sync::Arc;
 
 /// Letters: the bytes, and the one that is none.
 const LETTERS: usize = 257;
-/// Nodes from which on their children are sorted by letters; but those of a root always are.
+/// Nodes from which on their children are sorted by letters.
 const MANY: usize = 16;
+/// Whatever can be read or not.
+const ALL: ClassSet = [u64::MAX; 4];
 
 /// Children of nodes, sorted by letter.
 pub(super) struct Roots {
     ends: [u32; LETTERS],
-    children: Vec<u32>,
+    places: Vec<u32>,
+}
+
+/// Children of a node that a walk has yet to look at.
+pub(super) struct Siblings {
+    places: Range<u32>,
+    /// The classes of the letters that are read before them, or more.
+    read: ClassSet,
+}
+
+impl Siblings {
+    fn new(trie: &Trie, places: Range<u32>, read: ClassSet) -> Self {
+        // The letter that is no byte stands alone, and has none here.
+        let is_escape = !places.is_empty() && trie.is_escape(trie.child(places.start));
+        Self { places, read: if is_escape { ALL } else { read } }
+    }
+
+    /// The next child over a letter that is read.
+    #[inline]
+    pub(super) fn next(&mut self, trie: &Trie, alphabet: &Alphabet) -> Option<u32> {
+        let bytes = trie.bytes_at(self.places.clone());
+        let skipped = bytes.iter().position(|&byte| contains(&self.read, alphabet.class(byte)))?;
+        let place = self.places.start + skipped as u32;
+        self.places.start = place + 1;
+        Some(trie.child(place))
+    }
 }
 
 impl Roots {
     fn of(trie: &Trie, nodes: &[u32]) -> Self {
         let each = |visit: &mut dyn FnMut(usize, u32)| {
-            for &node in nodes {
-                let mut child = node + 1;
-                while child < trie.end(node) {
-                    let is_escape = trie.is_escape(child);
-                    visit(if is_escape { 256 } else { trie.byte(child) as usize }, child);
-                    child = trie.end(child);
-                }
+            for place in nodes.iter().flat_map(|&node| trie.places(node)) {
+                let is_escape = trie.is_escape(trie.child(place));
+                let byte = trie.bytes_at(place..place + 1)[0];
+                visit(if is_escape { 256 } else { byte as usize }, place);
             }
         };
         let mut ends = [0u32; LETTERS];
@@ -40,44 +66,43 @@ impl Roots {
         for end in &mut ends {
             before += std::mem::replace(end, before);
         }
-        let mut children = vec![0; before as usize];
-        each(&mut |letter, child| {
-            children[ends[letter] as usize] = child;
+        let mut places = vec![0; before as usize];
+        each(&mut |letter, place| {
+            places[ends[letter] as usize] = place;
             ends[letter] += 1;
         });
-        Self { ends, children }
+        Self { ends, places }
     }
 
     fn over(&self, letter: usize) -> &[u32] {
         let from = if letter == 0 { 0 } else { self.ends[letter - 1] };
-        &self.children[from as usize..self.ends[letter] as usize]
+        &self.places[from as usize..self.ends[letter] as usize]
     }
 
-    /// The children over some classes with all below them, in order; those beside each other as one.
-    fn beginning(&self, trie: &Trie, alphabet: &Alphabet, first: &ClassSet) -> Vec<Range<u32>> {
+    /// The places of the children over some classes, in order; those beside each other as one.
+    fn beginning(&self, alphabet: &Alphabet, first: &ClassSet) -> Vec<Range<u32>> {
         let bytes = (0..=255u8).filter(|&byte| contains(first, alphabet.class(byte)));
         let escape = alphabet.escape().filter(|&class| contains(first, class)).map(|_| 256);
         let letters = bytes.map(usize::from).chain(escape);
-        let mut children: Vec<u32> =
-            letters.flat_map(|letter| self.over(letter)).copied().collect();
-        children.sort_unstable();
-        let mut out: Vec<Range<u32>> = Vec::with_capacity(children.len().min(64));
-        for child in children {
+        let mut places: Vec<u32> = letters.flat_map(|letter| self.over(letter)).copied().collect();
+        places.sort_unstable();
+        let mut out: Vec<Range<u32>> = Vec::with_capacity(places.len().min(64));
+        for place in places {
             match out.last_mut() {
-                Some(last) if last.end == child => last.end = trie.end(child),
-                _ => out.push(child..trie.end(child)),
+                Some(last) if last.end == place => last.end += 1,
+                _ => out.push(place..place + 1),
             }
         }
         out
     }
 
     pub(super) fn bytes(&self) -> usize {
-        4 * (LETTERS + self.children.len())
+        4 * (LETTERS + self.places.len())
     }
 }
 
 impl Descent {
-    /// What a frame can begin with below some nodes, as ranges of siblings with all below them.
+    /// The places of the children of some nodes, those of many without what a frame cannot begin with.
     pub(super) fn beginnings(
         &mut self,
         frame: u32,
@@ -85,8 +110,8 @@ impl Descent {
         pending: PendingId,
     ) -> Vec<Range<u32>> {
         let trie = &self.trie;
-        if nodes.len() < MANY && nodes.iter().any(|&root| root != 0) {
-            return nodes.iter().map(|&root| root + 1..trie.end(root)).collect();
+        if nodes.len() < MANY {
+            return nodes.iter().map(|&root| trie.places(root)).collect();
         }
         let roots = match self.roots.get(&pending) {
             Some(known) => known.clone(),
@@ -97,24 +122,33 @@ impl Descent {
                 made
             }
         };
-        roots.beginning(trie, self.network.alphabet(), self.network.first(frame))
+        roots.beginning(self.network.alphabet(), self.network.first(frame))
     }
 
-    /// Whether a frame can begin with the bytes below which most of the trie is.
-    pub(super) fn begins_with_most(&mut self, frame: u32) -> bool {
-        let trie = &self.trie;
-        let below = self.below.get_or_insert_with(|| {
-            let mut below = Box::new([0u32; 256]);
-            let mut node = 1;
-            while node < trie.end(0) {
-                below[trie.byte(node) as usize] += trie.end(node) - node;
-                node = trie.end(node);
-            }
-            below
-        });
-        let (alphabet, first) = (self.network.alphabet(), self.network.first(frame));
-        let below = (0..=255u8).zip(below.iter());
-        let begun = below.filter(|(byte, _)| contains(first, alphabet.class(*byte)));
-        begun.map(|(_, nodes)| nodes).sum::<u32>() >= trie.end(0) / 2
+    /// The classes that the tops of a set read, or more. It goes down the tree of a set, which has a level
+    /// for each bit of a state at most.
+    fn classes_read(&mut self, set: SetId) -> ClassSet {
+        let sets = &self.stepper.sets;
+        let Some((left, right)) = sets.halves(set) else {
+            let tops = sets.list(set).iter().filter(|entry| entry.0 < LABEL);
+            return tops.fold([0; 4], |mut out, &(top, _)| {
+                add_all(&mut out, self.network.first(top));
+                out
+            });
+        };
+        if let Some(&known) = self.reads.get(&set) {
+            return known;
+        }
+        let mut out = self.classes_read(left);
+        add_all(&mut out, &self.classes_read(right));
+        self.reads.insert(set, out);
+        out
+    }
+
+    /// The children at some places: all, or those over letters that a set reads.
+    #[inline]
+    pub(super) fn siblings(&mut self, places: Range<u32>, set: SetId, all: bool) -> Siblings {
+        let read = if all { ALL } else { self.classes_read(set) };
+        Siblings::new(&self.trie, places, read)
     }
 }

@@ -232,7 +232,9 @@ impl Made {
         meter: &mut Meter,
         bounds: Bounds<'_>,
     ) -> Result<Answer, Stop> {
-        let Self { network, trie, descent, exits, .. } = self;
+        let Self { trie, descent, exits, .. } = self;
+        // A token may begin a rule with guards: the numbers of its states are those of the descent.
+        let network = descent.network().clone();
         // Entries by the stacks behind them, and these by their ways.
         let mut group_of: FxHashMap<SetId, usize> = FxHashMap::default();
         let mut by_ways: FxHashMap<Arc<[Way]>, usize> = FxHashMap::default();
@@ -242,7 +244,7 @@ impl Made {
             let group = match group_of.get(&after) {
                 Some(&known) => known,
                 None => {
-                    let stacks = Stacks { network, sets };
+                    let stacks = Stacks { network: &network, sets };
                     let ways = asking.exits_above(stacks, exits, after, meter)?;
                     let group = *by_ways.entry(ways.clone()).or_insert(groups.len());
                     if group == groups.len() {

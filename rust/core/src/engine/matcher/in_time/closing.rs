@@ -46,7 +46,7 @@ impl Matcher {
             return Completions::new(self, Unit::Bytes, interrupt).fewest(family, stand);
         }
         self.with_stacks(family, interrupt, |family, set| {
-            Ok(self.letters(family, set, interrupt)?.0)
+            self.fewest_bytes_of(family, set, interrupt)
         })
     }
 

@@ -236,7 +236,7 @@ impl<'m> Completions<'m> {
     fn least(&self, family: &mut Family, set: SetId) -> Result<u32> {
         match self.unit {
             Unit::Tokens => self.matcher.fewest(family, set, self.interrupt),
-            Unit::Bytes => Ok(self.matcher.letters(family, set, self.interrupt)?.0),
+            Unit::Bytes => self.matcher.fewest_bytes_of(family, set, self.interrupt),
         }
     }
 

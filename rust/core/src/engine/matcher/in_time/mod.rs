@@ -171,7 +171,7 @@ impl Matcher {
         Ok(self.is_far(step.tokens, left))
     }
 
-    /// The fewest letters that complete some stacks, and the most that any of them needs.
+    /// The fewest bytes that complete some stacks, and the most letters that any of them needs: upper bounds.
     fn letters(
         &self,
         family: &mut Family,
@@ -191,8 +191,33 @@ impl Matcher {
 
     /// The fewest tokens that complete the text from some stacks, the stop token not counted.
     fn fewest(&self, family: &mut Family, set: SetId, interrupt: &Interrupt) -> Result<u32> {
+        let over = self.engine.ends_over(interrupt);
+        let over = over.map_err(|halt| self.engine.ending_halted(halt, interrupt))?;
+        self.fewest_over(over, family, set, interrupt)
+    }
+
+    /// The fewest bytes that complete some stacks.
+    fn fewest_bytes_of(
+        &self,
+        family: &mut Family,
+        set: SetId,
+        interrupt: &Interrupt,
+    ) -> Result<u32> {
+        match self.engine.network.has_counted_automata() {
+            // Of the letters that their passes take an upper bound is known.
+            true => self.fewest_over(Over::Bytes, family, set, interrupt),
+            false => Ok(self.letters(family, set, interrupt)?.0),
+        }
+    }
+
+    fn fewest_over(
+        &self,
+        over: Over,
+        family: &mut Family,
+        set: SetId,
+        interrupt: &Interrupt,
+    ) -> Result<u32> {
         let halted = |halt| self.engine.ending_halted(halt, interrupt);
-        let over = self.engine.ends_over(interrupt).map_err(halted)?;
         let ending = self.engine.ending(over, interrupt).map_err(halted)?;
         let mut meter = Meter::default();
         meter.allow(self.engine.ending_work(), interrupt);
