@@ -39,6 +39,7 @@ from tokfold.errors import ArtifactError
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "usable_folder"]
 
 Make: TypeAlias = Callable[[], tuple[Mapping[str, JSON], Mapping[str, AnyArray]]]
+Check: TypeAlias = Callable[[Artifact, str], object]
 
 _Folder: TypeAlias = "str | os.PathLike[str] | None"
 
@@ -178,6 +179,7 @@ class ArtifactCache:
         make: Make,
         *,
         expect: Mapping[str, str] | None = None,
+        check: Check | None = None,
     ) -> Artifact:
         """Return the entry, after making and storing it where there is none.
 
@@ -188,6 +190,8 @@ class ArtifactCache:
                 without any lock held; asking for the same entry in it is an error.
             expect: header entries that must have these values; an entry that differs counts as
                 damaged.
+            check: looks at an entry that is there, with its path; one at which it raises an
+                ArtifactError counts as damaged.
 
         Raises:
             ValueError: ``key`` or ``kind`` is malformed, or what ``make`` returned contradicts
@@ -199,17 +203,19 @@ class ArtifactCache:
         path = self.path_of(key, kind)
         while True:
             with contextlib.suppress(ArtifactError):  # whoever makes the entry reports it
-                if (found := self._find(path, kind, wanted)) is not None:
+                if (found := self._find(path, kind, wanted, check)) is not None:
                     return found
             with _flights.join(path) as (flight, is_maker):
                 if is_maker:
-                    flight.artifact = self._find_or_make(path, kind, make, wanted)
+                    flight.artifact = self._find_or_make(path, kind, make, wanted, check)
                     return _own_header(flight.artifact)
             made = flight.artifact
             if made is not None and not _contradiction(made, wanted):
                 return _own_header(made)
 
-    def _find(self, path: str, kind: str, wanted: Mapping[str, str]) -> Artifact | None:
+    def _find(
+        self, path: str, kind: str, wanted: Mapping[str, str], check: Check | None
+    ) -> Artifact | None:
         """Read the entry, if there is one.
 
         Raises:
@@ -227,14 +233,21 @@ class ArtifactCache:
             raise
         if contradiction := _contradiction(artifact, wanted):
             raise ArtifactError(f"{path}: made for something else: {contradiction}")
+        if check is not None:
+            check(artifact, path)
         return artifact
 
     def _find_or_make(
-        self, path: str, kind: str, make: Make, wanted: Mapping[str, str]
+        self,
+        path: str,
+        kind: str,
+        make: Make,
+        wanted: Mapping[str, str],
+        check: Check | None,
     ) -> Artifact:
         try:
             # Again: it may have been stored between the first look and the start of this flight.
-            if (found := self._find(path, kind, wanted)) is not None:
+            if (found := self._find(path, kind, wanted, check)) is not None:
                 return found
         except ArtifactError as error:
             with contextlib.suppress(OSError):

@@ -273,10 +273,12 @@ def compile_classes(
 
     expect = {"grammar": grammar.fingerprint, "vocabulary": vocabulary.fingerprint}
     key = _cache_key(expect, limits, prune)
-    artifact = ArtifactCache(cache_dir).get_or_make(key, KIND, make, expect=expect)
-    if made:
-        return made[0]
-    return TokenClasses._from_artifact(artifact.header, artifact.arrays, str(cache_dir))
+
+    def read(artifact: _artifact.Artifact, path: str) -> TokenClasses:
+        return TokenClasses._from_artifact(artifact.header, artifact.arrays, path)
+
+    artifact = ArtifactCache(cache_dir).get_or_make(key, KIND, make, expect=expect, check=read)
+    return made[0] if made else read(artifact, str(cache_dir))
 
 
 def _cache_key(fingerprints: dict[str, str], limits: Limits, prune: bool) -> str:

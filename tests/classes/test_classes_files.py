@@ -5,6 +5,7 @@ The format itself is tested in ``test_artifact.py``, the folder by itself in ``t
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import shutil
 import warnings
@@ -218,14 +219,17 @@ def test_what_the_cache_keeps_apart(nested, vocabulary, tmp_path, counted):
     assert len(counted) == len(variants)
 
 
-@pytest.mark.parametrize("damage", ["flipped", "short", "empty", "text", "other"])
+@pytest.mark.parametrize("damage", ["flipped", "short", "empty", "text", "other", "renamed"])
 def test_a_damaged_entry_is_named_and_made_again(
     nested, vocabulary, classes, tmp_path, counted, damage
 ):
     compile_classes(nested, vocabulary, cache_dir=tmp_path)
     (entry,) = tmp_path.iterdir()
     good = entry.read_bytes()
-    if damage == "other":
+    if damage == "renamed":
+        renamed = good[:-32].replace(b"num_stop_classes", b"num_stop_classez")
+        entry.write_bytes(renamed + hashlib.blake2b(renamed, digest_size=32).digest())
+    elif damage == "other":
         compile_classes(nested, Vocabulary(TOKENS)).save(entry)
         counted.clear()
         counted.append(None)

@@ -8,7 +8,9 @@ import json
 import re
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import make_dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -111,6 +113,34 @@ class TestMethods:
         text = 'root ::= "a"'  # in two languages
         assert takes(compiler.compile_regex(text), text)
         assert takes(compiler.compile_grammar(text), "a")
+
+    def test_schemas_with_types_as_resources(self):
+        compiler = compiler_of()
+
+        def compiled(type_of_item: type) -> tokfold.CompiledGrammar:
+            Item = make_dataclass("Item", [("a", type_of_item)])  # noqa: N806 - a class
+            return compiler.compile_json_schema(
+                {"$ref": "item"}, resources={"item": Item}, whitespace="compact"
+            )
+
+        # Their ``repr`` are equal.
+        texts = ['{"a":1}', '{"a":"1"}']
+        assert [takes(compiled(int), text) for text in texts] == [True, False]
+        assert [takes(compiled(str), text) for text in texts] == [False, True]
+        assert compiled(int) is compiled(int)
+
+    def test_lark_with_grammars(self):
+        compiler = compiler_of()
+        text = "start: @word"
+
+        def compiled(pattern: str) -> tokfold.CompiledGrammar:
+            named = {"word": tokfold.Grammar.from_regex(pattern)}
+            return compiler.compile_lark(text, named=MappingProxyType(named))
+
+        # Their ``repr`` are equal.
+        assert [takes(compiled("a"), each) for each in "ab"] == [True, False]
+        assert [takes(compiled("b"), each) for each in "ab"] == [False, True]
+        assert compiled("a") is compiled("a")
 
     def test_structural_tags(self):
         compiler = compiler_of()

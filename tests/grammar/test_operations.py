@@ -26,6 +26,7 @@ from tokfold import Grammar, LimitExceededError, Limits, UnsupportedGrammarError
 LONGEST, STEPS = 5, 4
 TEXTS = ["".join(text) for length in range(LONGEST + 1) for text in product("ab", repeat=length)]
 TOKENS = [b"a", b"b", b"ab", b"ba", b"aa", b"bb", b"aba", b"abab", b"bbbb", b"c"]
+WIDE = Limits(max_grammar_bytes=1 << 23)
 VOCABULARY = Vocabulary([*TOKENS, b"</s>"], stop_token_ids=[len(TOKENS)])
 
 A, B, AB = Literal(b"a"), Literal(b"b"), CharClass(((0x61, 0x62),))
@@ -301,6 +302,39 @@ def test_lookahead():
     assert accepted(made, "a", "N/A") == [True, True]
     with pytest.raises(UnsupportedGrammarError, match="lookahead"):
         tokfold.recognize(exact | NONE, "a")
+
+
+def tag_of(content: dict[str, object]) -> Grammar:
+    tag = {"type": "tag", "begin": "<a>", "content": content, "end": "</a>"}
+    return Grammar.from_structural_tag({"type": "structural_tag", "format": tag})
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        pytest.param(Grammar.from_lark("start: /a*b/ & ~/ab/\n"), id="lark and"),
+        pytest.param(Grammar.from_lark("start: x x\nx[lazy]: /a+b/\n"), id="lark lazy"),
+        pytest.param(Grammar.from_lark('start: %json {"type": "integer"}\n'), id="lark json"),
+        pytest.param(
+            Grammar.from_lark('start: A\nA: %regex {"substring_words": "a b c"}\n'),
+            id="lark substring",
+        ),
+        pytest.param(Grammar.from_ebnf('root ::= "a" | "b"', limits=WIDE), id="text"),
+        pytest.param(Grammar.from_regex("a*b"), id="pattern"),
+        pytest.param(
+            tag_of({"type": "json_schema", "json_schema": {"type": "string", "maxLength": 40}}),
+            id="tag",
+        ),
+    ],
+)
+def test_copies_of_a_process_are_equal(part: Grammar):
+    # A part whose text has rules in place of automata is not read back from its text.
+    for grammar in (part, NONE + part, (part | NONE).repeat(0, 3)):
+        again = pickle.loads(pickle.dumps(grammar))
+        assert again == grammar
+        assert hash(again) == hash(grammar)
+        assert again.fingerprint == grammar.fingerprint
+        assert again._limits == grammar._limits
 
 
 def test_values():

@@ -100,11 +100,6 @@ class Source(ABC):
         """Values whose ``repr`` says all of it; None where there are none."""
         return None
 
-    @property
-    def has_own_pickle(self) -> bool:
-        """Whether the source itself is pickled where its grammar has no text."""
-        return False
-
     @abstractmethod
     def convert(self, limits: Limits | None, interrupt: CoreInterrupt | None) -> Converted:
         """What becomes of it at once; raises what the ``from_`` method of the source does."""

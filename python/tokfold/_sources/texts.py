@@ -34,10 +34,6 @@ class TextSource(Source):
     text: str
     start: str
 
-    @property
-    def has_own_pickle(self) -> bool:
-        return True
-
 
 @dataclass(frozen=True, eq=False)
 class EbnfSource(TextSource):
