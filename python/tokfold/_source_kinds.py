@@ -208,7 +208,7 @@ def grammar_of(
     if kind == "json_schema":
         return Grammar.from_json_schema(source, limits=limits, interrupt=interrupt)
     if kind == "structural_tag":
-        return Grammar.from_structural_tag(source, vocabulary)
+        return Grammar.from_structural_tag(source, vocabulary, limits=limits, interrupt=interrupt)
     if kind == "choices":
         return Grammar.choices(source, limits=limits)
     return Grammar.from_ebnf(source, vocabulary=vocabulary, limits=limits, interrupt=interrupt)

@@ -373,6 +373,10 @@ class GrammarCompiler(metaclass=Named):
     def _json_schema(self, schema: object, **options: Any) -> _Request:
         options.setdefault("limits", self.limits)
         text = text_of(schema, options["limits"])
+        resources = options.get("resources")
+        if isinstance(resources, Mapping):
+            texts = {uri: text_of(value, options["limits"]) for uri, value in resources.items()}
+            options["resources"] = texts
         make = partial(Grammar.from_json_schema, text, **options)
         key = ("json schema", _digest(text), _key_of(options))
         return _Request(key, len(text), make)
@@ -400,6 +404,7 @@ class GrammarCompiler(metaclass=Named):
         return _Request(("choices", _digest(key)), len(key), make)
 
     def _structural_tag(self, tag: object, **options: Any) -> _Request:
+        options.setdefault("limits", self.limits)
         dump = getattr(tag, "model_dump_json", None)
         text = tag if dump is None else dump()
         make = partial(Grammar.from_structural_tag, tag, self.vocabulary, **options)
@@ -769,13 +774,20 @@ def _method_for(source: object) -> str:
 
 
 def _key_of(source: object) -> str:
-    """Equal for sources that are equal."""
+    """Equal for options that are equal, as no two others are."""
     try:
-        return _json.dumps(source, default=repr)
+        return _json.dumps(source, default=_said)
     except (ValueError, RecursionError) as error:
         raise UnsupportedGrammarError(
             f"an option is nested too deeply, or holds itself: {error}", "options", 1, 1
         ) from error
+
+
+def _said(option: object) -> object:
+    """What an option that is no JSON value says: all of a grammar; its ``repr`` leaves most out."""
+    if isinstance(option, Grammar):
+        return ["grammar", option.fingerprint]
+    return dict(option) if isinstance(option, Mapping) else repr(option)
 
 
 def _digest(source: object) -> object:

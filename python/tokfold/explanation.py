@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, Protocol, Self
@@ -21,9 +20,6 @@ from tokfold.state import MatcherState
 __all__ = ["Explanation", "allowed_bits", "explain", "open_rules", "place_in_schema"]
 
 MAX_NEAREST = 8
-
-_MAX_TOKENS = re.compile(r"^(\S+?)\[(?:[^\]]*, *)?max_tokens=(\d+)", re.MULTILINE)
-"""A rule and its bound, as a grammar prints them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +149,7 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
         open_rules=path,
         innermost_rules=tops,
         nearest=_nearest(matcher, token, bits) if is_text and not allowed else (),
-        place=place_in_schema(matcher, token if is_text else b"", read, is_whole=is_stop),
+        place=_place(matcher, token if is_text else b"", read, is_stop),
     )
 
 
@@ -171,9 +167,9 @@ def _spent_rules(matcher: Explained, further: bytes, innermost: tuple[str, ...])
     A recognizer sees no tokens, so it reads what these rules alone forbid.
     """
     grammar = matcher.compiled.grammar
-    if matcher._is_restored or not innermost or not grammar._core.has_bounded_rules():
+    if matcher._is_restored or not innermost:
         return ""
-    bounds = dict(_MAX_TOKENS.findall(str(grammar)))
+    bounds = dict(grammar._core.token_bounds())
     named = [f"the rule {name} (max_tokens={bounds[name]})" for name in innermost if name in bounds]
     text = matcher.text + further
     try:
@@ -203,6 +199,14 @@ def _why_late(matcher: Explained, token_id: int) -> str:
             f"tokens does: {left} are left"
         )
     return f"not in time: {left} tokens are left, and it is one of them"
+
+
+def _place(matcher: Explained, further: bytes, read: int, is_stop: bool) -> SchemaPlace | None:
+    place = place_in_schema(matcher, further, read, is_whole=is_stop)
+    if further or is_stop or place is None or place.reasons:
+        return place
+    # A token that is no text is refused as a byte is that no JSON has.
+    return place_in_schema(matcher, b"\0")
 
 
 def place_in_schema(

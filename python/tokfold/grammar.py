@@ -7,7 +7,6 @@ how, stands in :mod:`tokfold._sources`.
 from __future__ import annotations
 
 import codecs
-import dataclasses
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -594,6 +593,8 @@ class Grammar(Built, metaclass=Named):
         vocabulary: Vocabulary | None = None,
         *,
         additional_properties: bool = False,
+        limits: Limits | None = None,
+        interrupt: Interrupt | None = None,
     ) -> Grammar:
         """The grammar of a structural tag.
 
@@ -607,11 +608,14 @@ class Grammar(Built, metaclass=Named):
                 there is none.
             additional_properties: whether objects of schemas that do not say otherwise have other
                 members than those that the schema names.
+            limits: bounds on size and work, of each part.
+            interrupt: ends the call early; by default the deadline of ``limits`` does.
 
         Raises:
             StructuralTagError: it is no structural tag; says which part and why.
             SchemaError, UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: a part
                 cannot be expressed; says which.
+            CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
         >>> from tokfold import recognize
         >>> schema = {"properties": {"a": {"type": "integer"}}, "required": ["a"]}
@@ -624,7 +628,8 @@ class Grammar(Built, metaclass=Named):
 
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
-        return cls._of(of_tag(tag, vocabulary, None, additional_properties))
+        source = of_tag(tag, vocabulary, None, additional_properties, limits, interrupt)
+        return cls._of(source, limits, interrupt)
 
     def with_tags(self, added: Iterable[object] = (), removed: Iterable[str | int] = ()) -> Grammar:
         """The grammar with other tools: tags of free text or between separators, added or removed.
@@ -668,7 +673,7 @@ class Grammar(Built, metaclass=Named):
                 "tags are added to a grammar made by Grammar.from_structural_tag", "", ""
             )
         new = changed(source.format, added, removed, source.settings)
-        return Grammar._of(of_format(new, source.settings, before=source.written))
+        return Grammar._of(of_format(new, source.settings, before=source.written), self._limits)
 
     def _over(self, vocabulary: Vocabulary) -> Grammar:
         """The same with the tokens of a vocabulary that it names, where it was read without one."""
@@ -814,21 +819,7 @@ class Grammar(Built, metaclass=Named):
         source = self._source
         if isinstance(source, Operation):
             return _joined_again, (source.plan, self._limits)
-        if isinstance(source, SchemaSource | RegularSource):
-            return Grammar._of, (source, self._limits)
-        # What was read under raised limits is read back under them. Printing may make the text
-        # longer, and that alone must not refuse it.
-        try:
-            text = str(self)
-        except UnsupportedGrammarError:
-            if source.has_own_pickle:
-                return Grammar._of, (source, self._limits)
-            raise
-        limits = self._limits or DEFAULT_LIMITS
-        size = len(text.encode())
-        if size > limits.max_grammar_bytes:
-            limits = dataclasses.replace(limits, max_grammar_bytes=size)
-        return _read_back, (text, self.root, self.lookahead, limits)
+        return Grammar._of, (source, self._limits)
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> None:
@@ -854,7 +845,3 @@ def _is_operand(other: object, operation: str) -> TypeGuard[Grammar]:
 
 def _joined_again(plan: Plan, limits: Limits | None) -> Grammar:
     return Grammar._of(plan.over(plan.leaves), limits)
-
-
-def _read_back(text: str, root: str, lookahead: Lookahead, limits: Limits) -> Grammar:
-    return Grammar.from_ebnf(text, root, lookahead=lookahead, limits=limits)

@@ -9,6 +9,7 @@ import pickle
 from typing import Any
 
 import pytest
+import tokfold
 from tokfold import Grammar, LimitExceededError, Limits, recognize
 from tokfold._schema_records import SchemaPlace
 
@@ -152,6 +153,31 @@ def explained(grammar: Grammar, text: str, is_whole: bool = True) -> SchemaPlace
             ["#/properties/a~1b/properties/c~0: expected a boolean, not null"],
         ),
         (PERSON, ADULT, "", ["expected a comma or the end of the object"]),
+        (PERSON, '{"name": "A"x', "", ["expected a comma"]),
+        (
+            {"properties": {"a": {}}, "additionalProperties": False},
+            '{"a": 1x',
+            "",
+            ["expected the end of the object"],
+        ),
+        (
+            {
+                "properties": {"a": {}},
+                "patternProperties": {"^b": {}},
+                "additionalProperties": False,
+            },
+            '{"a": 1x',
+            "",
+            ["expected a comma or the end of the object"],
+        ),
+        (
+            {"type": "array", "items": {"type": "boolean"}, "minItems": 2},
+            "[true",
+            "",
+            ["#: expected a comma"],
+        ),
+        ({"type": "array", "maxItems": 2}, "[1, 2 x", "", ["#: expected the end of the array"]),
+        ({"type": "array"}, "[1, 2 x", "", ["#: expected a comma or the end of the array"]),
         (PERSON, ADULT + "}\n", "", [AROUND]),
         (PERSON, ADULT + "}}", "", ["expected the end of the text: the value is complete"]),
         (PERSON, " {}", "", [BLANKS]),
@@ -503,3 +529,54 @@ def test_limits_have_places(schema: Any, options: dict[str, Any], limit: str, po
     assert (error.limit, error.pointer) == (limit, pointer)
     assert str(error).startswith(f"{pointer}: limit {limit} = ")
     assert pickle.loads(pickle.dumps(error)).pointer == pointer
+
+
+BYTES = [bytes([byte]) for byte in range(256)]
+
+
+def test_a_token_that_is_no_text_has_a_reason_too():
+    vocabulary = tokfold.Vocabulary(
+        [*BYTES, b"<s>", b"</s>"], special_token_ids=[256], stop_token_ids=[257]
+    )
+    matcher = tokfold.Matcher(tokfold.compile({"type": "boolean"}, vocabulary))
+    for text in ("tr", "ue"):
+        matcher.accept_string(text)
+        place, other = matcher.explain(256).place, matcher.explain(ord("x")).place
+        assert place is not None
+        assert place == other
+        assert place.reasons
+    assert str(place.reasons[0]) == "expected the end of the text: the value is complete"
+
+
+def test_nothing_is_expected_behind_a_text_that_ends_by_itself():
+    compiled = tokfold.compile(
+        'root ::= "a" "b"? | "ac"',
+        tokfold.Vocabulary([b"a", b"ab", b"x", b"</s>"], stop_token_ids=[3]),
+        options=tokfold.CompileOptions(terminate_without_stop_token=True, check_tokens=False),
+    )
+    matcher = tokfold.Matcher(compiled)
+    assert [matcher.explain(token).expected for token in range(3)] == [b"", b"", b"a"]
+    matcher.accept_token(0)
+    assert matcher.expected_bytes == b""
+
+
+@pytest.mark.parametrize("bound", [{"max_tokens": 3}, {"max_chars": 3}])
+def test_what_has_no_grammar_text_is_explained_beside_rules_with_bounds(bound: dict[str, int]):
+    names = {name: {"type": "integer"} for name in "abcdefgh"}
+    unique = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
+    vocabulary = tokfold.Vocabulary([*BYTES, b"</s>"], stop_token_ids=[256])
+    for schema in (
+        {"json_schema": {"type": "object", "properties": names}, "any_order": True},
+        {"json_schema": unique},
+    ):
+        if schema["json_schema"] is unique and "max_tokens" in bound:
+            continue  # not counted there
+        elements = [
+            {"type": "any_text", "excludes": ["</think>"], **bound},
+            {"type": "const_string", "value": "</think>"},
+            {"type": "json_schema", **schema},
+        ]
+        tag = {"format": {"type": "sequence", "elements": elements}}
+        matcher = tokfold.Matcher(tokfold.compile(Grammar.from_structural_tag(tag), vocabulary))
+        matcher.accept_string("</think>")
+        assert matcher.explain(ord("x")).reason == "byte 1 of 1, 0x78, cannot be"

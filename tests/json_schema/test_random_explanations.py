@@ -126,6 +126,35 @@ def test_explanations_of_random_schemas(schema: Any, any_order: bool) -> None:
             CASES["explanations of random schemas"] += 1
 
 
+BEHIND = re.compile("expected (a comma)?(?: or )?(the end of the (?:object|array))?")
+
+
+@examples(60)
+@given(schema=schemas("2020-12", 3), any_order=st.booleans())
+def test_what_is_due_behind_a_value_is_what_may_come(schema: Any, any_order: bool) -> None:
+    try:
+        order = "any" if any_order else "schema"
+        grammar = Grammar.from_json_schema(schema, key_order=order, whitespace="compact")
+    except TokfoldError:
+        return
+    random = Random(len(str(schema)))
+    for text in random.sample(
+        [json.dumps(value, separators=(",", ":")) for value in small_values()], 40
+    ):
+        asked = text[: random.randrange(len(text) + 1)] + "x"
+        found = recognize(grammar, asked)
+        if found.read != len(asked) - 1:
+            continue
+        place = grammar.place_in_schema(asked, found.read)
+        note(f"{schema} {asked} {place}")
+        assert place is not None
+        due = [match for one in place.reasons if (match := BEHIND.fullmatch(one.message))]
+        if due:
+            assert any(one[1] for one in due) == (b"," in found.expected)
+            assert any(one[2] for one in due) == any(one in found.expected for one in b"]}")
+            CASES["what is due behind a value"] += 1
+
+
 @examples(60)
 @given(schema=schemas("2020-12", 3), seed=st.integers(0, 2**32))
 def test_no_document_is_too_broken(schema: Any, seed: int) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tokfold
 from strategies.structural_tags import of, tag, token
+from tokfold._tags.assembly import check_tag
 from tokfold._tags.reading import read
 from tokfold.errors import StructuralTagError, TokfoldError
 from tokfold.structural_tags import assemble
@@ -179,3 +180,43 @@ UNTYPED = [
 @pytest.mark.parametrize(("format", "type"), UNTYPED)
 def test_formats_that_do_not_say_their_type(format, type):
     assert read({"format": format}).type == type
+
+
+WIDE = {"properties": {f"p{number}": {"type": "string"} for number in range(40)}}
+BOUNDED = [
+    (of("json_schema", json_schema=WIDE), "max_schema_states"),
+    (tag("<", of("regex", pattern="(a|b)*a(a|b){9}"), ">"), "max_automaton_states"),
+    (of("grammar", grammar="root ::= " + "(" * 60 + '"a"' + ")" * 60), "max_nesting"),
+]
+
+
+@pytest.mark.parametrize(("format", "limit"), BOUNDED)
+@pytest.mark.parametrize("door", ["grammar", "assemble", "compile", "compiler", "vllm"])
+def test_limits_bound_each_part(format: dict[str, Any], limit: str, door: str):
+    given = {"type": "structural_tag", "format": format}
+    bounds = {"max_schema_states": 1, "max_automaton_states": 100, "max_nesting": 20}
+    limits = tokfold.Limits(**{limit: bounds[limit]})
+    tokens = [*(bytes([byte]) for byte in range(256)), b"</s>"]
+    byte_vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=[256])
+    compiler = tokfold.GrammarCompiler(byte_vocabulary, limits=limits)
+    doors = {
+        "grammar": lambda: tokfold.Grammar.from_structural_tag(given, limits=limits),
+        "assemble": lambda: assemble(given, limits=limits),
+        "compile": lambda: tokfold.compile(given, byte_vocabulary, limits),
+        "compiler": lambda: compiler.compile_structural_tag(given),
+        "vllm": lambda: check_tag(given, limits),
+    }
+    grammar = tokfold.Grammar.from_structural_tag(given)  # what is kept of it is under no limits
+    for _ in range(2):
+        with pytest.raises(tokfold.LimitExceededError) as caught:
+            doors[door]()
+        assert caught.value.limit == limit
+    assert tokfold.Grammar.from_structural_tag(given) == grammar
+
+
+def test_a_deadline_ends_the_conversion_of_a_tag():
+    format = of("json_schema", json_schema=WIDE)
+    with pytest.raises(tokfold.DeadlineExceededError):
+        tokfold.Grammar.from_structural_tag(
+            {"format": format}, interrupt=tokfold.Interrupt(milliseconds=0)
+        )

@@ -44,7 +44,7 @@ class FrameSource(Source):
         if not self.parts:
             return Converted(frame, frame=frame)
         pieces = [(name, part._tags or part._core) for name, part in self.parts.items()]
-        check_composed(frame, pieces)
+        check_composed(frame, pieces, limits)
         return Converted(frame=frame)
 
     def join(self, frame: CoreGrammar | None, limits: Limits | None) -> CoreGrammar:

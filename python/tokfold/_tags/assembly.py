@@ -35,6 +35,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
+from tokfold._checks import check_limits
 from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource, TagsSource
 from tokfold._tags import formats, known
@@ -50,12 +51,13 @@ from tokfold._tags.known import (
     Key,
     Written,
 )
-from tokfold._tags.leaves import Leaf, LeafCache, default_cache
+from tokfold._tags.leaves import Leaf, LeafCache, Leaves, default_cache
 from tokfold._tags.literals import literal
 from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold._tags.pieces import Makers
 from tokfold._tags.reading import Settings, read_tag
-from tokfold.interrupt import governing
+from tokfold.interrupt import Interrupt, governing
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
     from tokfold import _core
@@ -71,22 +73,27 @@ def of_tag(
     vocabulary: Vocabulary | None,
     cache: LeafCache | None,
     additional_properties: bool,
+    limits: Limits | None,
+    interrupt: Interrupt | None,
 ) -> TagSource:
     """The source of a structural tag; see :func:`tokfold.structural_tags.assemble`."""
+    check_limits(limits)
     if not isinstance(additional_properties, bool):
         raise TypeError("additional_properties must be True or False")
-    format, settings = read_tag(tag, Settings(vocabulary, additional_properties))
-    return of_format(format, settings, cache)
+    bounds = None if limits == DEFAULT_LIMITS else limits
+    with governing(Interrupt._of(interrupt, limits or DEFAULT_LIMITS)):
+        format, settings = read_tag(tag, Settings(vocabulary, additional_properties, limits=bounds))
+        return of_format(format, settings, cache)
 
 
-def check_tag(tag: object, interrupt: _core.Interrupt | None) -> None:
+def check_tag(tag: object, limits: Limits) -> None:
     """Read a structural tag and all in it, without the vocabulary that its tokens are of.
 
     Raises:
-        The errors of :meth:`tokfold.Grammar.from_structural_tag`; those of the interrupt.
+        The errors of :meth:`tokfold.Grammar.from_structural_tag`.
     """
-    with governing(interrupt):
-        of_format(*read_tag(tag, Settings(any_token=True)))
+    with governing(Interrupt._of(None, limits)):
+        of_format(*read_tag(tag, Settings(any_token=True, limits=limits)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,12 +117,8 @@ class TagSource(FrameSource):
         words = "" if vocabulary is None else vocabulary.fingerprint
         return "tag", self.format, self.settings.additional_properties, words
 
-    @property
-    def has_own_pickle(self) -> bool:
-        """The format is pickled, and put together again."""
-        return True
-
     def __reduce__(self) -> tuple[Any, ...]:
+        """The format is pickled, and put together again."""
         return of_format, (self.format, self.settings)
 
     def over(self, vocabulary: Vocabulary) -> TagSource:
@@ -144,7 +147,8 @@ def of_format(
     markers = NO_MARKERS
     if settings.vocabulary is not None:
         markers = markers_of(settings.vocabulary, settings.spelled)
-    frame = _Frame(default_cache if cache is None else cache, before, markers)
+    leaves = Leaves(default_cache if cache is None else cache, settings.limits)
+    frame = _Frame(leaves, before, markers)
     text = frame.text(format)
     return TagSource(text, frame.parts, format, settings, frame.written)
 
@@ -169,7 +173,7 @@ class _Frame:
         written: what the next frame may take over.
     """
 
-    def __init__(self, cache: LeafCache, before: Before, markers: Markers = NO_MARKERS) -> None:
+    def __init__(self, leaves: Leaves, before: Before, markers: Markers = NO_MARKERS) -> None:
         self.parts: dict[str, Built] = {}
         self._written: dict[Key, Written] = {}
         self._grouped: dict[tuple[str, ...], Grouped] = {}
@@ -177,9 +181,9 @@ class _Frame:
         self._dispatched: dict[tuple[bool, tuple[str, ...], tuple[str, ...]], Dispatched] = {}
         self.written = Before(self._written, self._grouped, self._chosen, self._dispatched)
         self._before = before
-        self._cache = cache
+        self._leaves = leaves
         self._markers = markers
-        self._makers = Makers(cache, partial(_alone, cache, markers), markers)
+        self._makers = Makers(leaves, partial(_alone, leaves, markers), markers)
         self._lines: list[str] = []
         self._names: dict[str, str] = {}
         self._part_names: dict[int, str] = {}
@@ -204,7 +208,7 @@ class _Frame:
         return f"{hint}_{count}"
 
     def _part(self, leaf: Leaf) -> str:
-        return self._part_name(leaf.type, self._cache.grammar(leaf, self._markers))
+        return self._part_name(leaf.type, self._leaves.grammar(leaf, self._markers))
 
     def _part_name(self, hint: str, grammar: Built) -> str:
         name = self._part_names.get(id(grammar))
@@ -244,7 +248,7 @@ class _Frame:
             else:
                 assert isinstance(atom, (formats.JsonSchema, formats.Regex, formats.EbnfGrammar))
                 texts.append("%s")
-                leaves.append((atom.type, self._cache.grammar(atom, self._markers)))
+                leaves.append((atom.type, self._leaves.grammar(atom, self._markers)))
         text = " ".join(text for text in texts if text != '""') or '""'
         self._written[key] = Written(format, text, tuple(leaves))
         return self._again(key)
@@ -637,11 +641,11 @@ class _Frame:
         return body if format.at_least_one else self._rule(name, f"{body}?")
 
 
-def _alone(cache: LeafCache, markers: Markers, format: Format, ends: tuple[str, ...]) -> Built:
+def _alone(leaves: Leaves, markers: Markers, format: Format, ends: tuple[str, ...]) -> Built:
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
-    frame = _Frame(cache, Before.nothing(), markers)
+    frame = _Frame(leaves, Before.nothing(), markers)
     text = frame.text(format, _Ends(texts=tuple(text for text in ends if text)))
-    return cache.kept(Built._of(FrameSource(text, frame.parts)))
+    return leaves.kept(Built._of(FrameSource(text, frame.parts)))
 
 
 _ANY = "[\\u0000-\\U0010ffff]"

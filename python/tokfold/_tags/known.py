@@ -101,7 +101,7 @@ class Chosen(NamedTuple):
         if known is not None and not more:
             return self
         given, written = [], []
-        makers.cache.prepare(tags if known is None else more, makers.markers)
+        makers.leaves.prepare(tags if known is None else more, makers.markers)
         for tag in tags if known is None else more:
             found = of_tag(tag, trigger, makers)
             if found is None:
@@ -268,7 +268,7 @@ def dispatched(
     patterns = known.patterns if known else frozenset[str]()
     given: list[Given] = []
     seen = set[str]()
-    makers.cache.prepare((content for _, content in new), makers.markers)
+    makers.leaves.prepare((content for _, content in new), makers.markers)
     for pattern, content in new:
         # What begins with an excluded text never comes; behind what is there twice is a choice.
         if pattern in patterns or pattern in seen or pattern.startswith(format.excludes):

@@ -42,9 +42,9 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 from tokfold.interrupt import Interrupt, check_governing
-from tokfold.limits import Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["CacheInfo", "Leaf", "LeafCache", "default_cache"]
+__all__ = ["CacheInfo", "Leaf", "LeafCache", "Leaves", "default_cache"]
 
 Leaf = JsonSchema | Regex | EbnfGrammar
 
@@ -88,12 +88,15 @@ class LeafCache:
         self._bytes = self._hits = self._misses = 0
         self._prepared: set[tuple[object, ...]] = set()
 
-    def grammar(self, leaf: Leaf, markers: Markers = NO_MARKERS) -> Built:
+    def grammar(
+        self, leaf: Leaf, markers: Markers = NO_MARKERS, limits: Limits | None = None
+    ) -> Built:
         """The grammar of a leaf.
 
         Args:
             leaf: the leaf.
             markers: special tokens, which are taken whole where the style of a schema writes them.
+            limits: bounds on size and work of the conversion.
 
         Raises:
             SchemaError: a schema cannot be turned into a grammar; says where.
@@ -103,7 +106,7 @@ class LeafCache:
         """
         check_governing()
         make, taken = _MAKERS[type(leaf)], _markers_in(leaf, markers)
-        key = _key(leaf, taken)
+        key = _key(leaf, taken, limits)
         if taken:
             make = partial(_json_schema, taken=taken)
         with self._lock:
@@ -117,11 +120,16 @@ class LeafCache:
                 return found[0]
             self._misses += 1
         with _placed(leaf):
-            grammar = make(leaf)
+            grammar = make(leaf, limits)
         self._keep(key, grammar, _size(key, grammar))
         return grammar
 
-    def prepare(self, formats: Iterable[Format], markers: Markers = NO_MARKERS) -> None:
+    def prepare(
+        self,
+        formats: Iterable[Format],
+        markers: Markers = NO_MARKERS,
+        limits: Limits | None = None,
+    ) -> None:
         """Convert the schemas among some formats side by side, where they are many and new.
 
         What cannot be converted is left to :meth:`grammar`, which says why.
@@ -129,7 +137,7 @@ class LeafCache:
         wanted: dict[tuple[object, ...], dict[str, JsonSchema]] = {}
         with self._lock:
             for leaf in _schemas_among(formats):
-                key = _key(leaf, _markers_in(leaf, markers))
+                key = _key(leaf, _markers_in(leaf, markers), limits)
                 if key not in self._leaves:
                     wanted.setdefault(key[2:], {})[leaf.schema] = leaf
         for leaves in wanted.values():
@@ -140,14 +148,14 @@ class LeafCache:
             taken = _markers_in(first, markers)
             fields = {**_fields(first), **taken}
             all_found = _core.convert_json_schemas(
-                list(leaves), fields, None, Interrupt._of(None, Limits())
+                list(leaves), fields, limits, Interrupt._of(None, limits or DEFAULT_LIMITS)
             )
             for leaf, found in zip(leaves.values(), all_found, strict=True):
                 if found is None:
                     continue
                 source = SchemaSource(leaf.schema, [], fields)
-                grammar = Built._of(source, converted=converted(found))
-                key = _key(leaf, taken)
+                grammar = Built._of(source, limits, converted=converted(found))
+                key = _key(leaf, taken, limits)
                 with self._lock:
                     self._misses += 1
                     self._prepared.add(key)
@@ -205,6 +213,25 @@ class LeafCache:
         return f"<LeafCache: {info.leaves} leaves, {info.bytes:,} of {self._max_bytes:,} bytes>"
 
 
+class Leaves(NamedTuple):
+    """The leaves of one tag: all are converted under its limits, and kept in its cache."""
+
+    cache: LeafCache
+    limits: Limits | None
+
+    def grammar(self, leaf: Leaf, markers: Markers = NO_MARKERS) -> Built:
+        """As :meth:`LeafCache.grammar`."""
+        return self.cache.grammar(leaf, markers, self.limits)
+
+    def prepare(self, formats: Iterable[Format], markers: Markers = NO_MARKERS) -> None:
+        """As :meth:`LeafCache.prepare`."""
+        self.cache.prepare(formats, markers, self.limits)
+
+    def kept(self, grammar: Built) -> Built:
+        """As :meth:`LeafCache.kept`."""
+        return self.cache.kept(grammar)
+
+
 default_cache = LeafCache()
 """The cache that serves where none is given."""
 
@@ -219,21 +246,27 @@ def _size(key: tuple[object, ...], grammar: Built) -> int:
     return _BYTES_FOR_A_GRAMMAR + size
 
 
-def _key(leaf: Leaf, taken: Mapping[str, object] | None = None) -> tuple[object, ...]:
+def _key(
+    leaf: Leaf, taken: Mapping[str, object] | None, limits: Limits | None
+) -> tuple[object, ...]:
     """All that a leaf means, without where it stands; with the special tokens that it takes."""
     if isinstance(leaf, JsonSchema):
         options = (leaf.style, leaf.any_order, leaf.max_whitespace_cnt, leaf.excludes, leaf.is_open)
-        return (leaf.type, leaf.schema, *options, repr(taken) if taken else "")
+        return (leaf.type, leaf.schema, *options, repr(taken) if taken else "", limits)
     if isinstance(leaf, Regex):
-        return leaf.type, leaf.pattern
-    return leaf.type, leaf.text, leaf.tokens
+        return leaf.type, leaf.pattern, limits
+    return leaf.type, leaf.text, leaf.tokens, limits
 
 
 # ---------------------------------------------------------------- conversion
 
 
-def _json_schema(leaf: Any, taken: Mapping[str, Any] | None = None) -> Built:  # noqa: ANN401
-    return Built._of(SchemaSource(leaf.schema, [], {**_fields(leaf), **(taken or {})}))
+def _json_schema(
+    leaf: Any,  # noqa: ANN401
+    limits: Limits | None,
+    taken: Mapping[str, Any] | None = None,
+) -> Built:
+    return Built._of(SchemaSource(leaf.schema, [], {**_fields(leaf), **(taken or {})}), limits)
 
 
 @cache
@@ -276,15 +309,15 @@ def _schemas_among(todo: Iterable[Format]) -> Iterator[JsonSchema]:
             yield from _schemas_among(children(one))
 
 
-def _regex(leaf: Any) -> Built:  # noqa: ANN401
-    return Built._of(RegularSource([(leaf.pattern, "ecma", "", False)]))
+def _regex(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
+    return Built._of(RegularSource([(leaf.pattern, "ecma", "", False)]), limits)
 
 
-def _grammar(leaf: Any) -> Built:  # noqa: ANN401
+def _grammar(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
     """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
     tokens = None if leaf.tokens is None else {name: ids for name, *ids in leaf.tokens}
     with written_in(leaf.text, "grammar text"):
-        grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens))
+        grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens), limits)
     unread = grammar._converted.unread
     if unread is not None:
         raise UnsupportedGrammarError(
@@ -308,7 +341,7 @@ def _grammar(leaf: Any) -> Built:  # noqa: ANN401
     return grammar
 
 
-_MAKERS: dict[type, Callable[[Any], Built]] = {
+_MAKERS: dict[type, Callable[[Any, Limits | None], Built]] = {
     JsonSchema: _json_schema,
     Regex: _regex,
     EbnfGrammar: _grammar,

@@ -17,7 +17,7 @@ from tokfold._tags.formats import Format, Tag, Token
 if TYPE_CHECKING:
     from tokfold import _core
     from tokfold._sources.built import Built
-    from tokfold._tags.leaves import LeafCache
+    from tokfold._tags.leaves import Leaves
     from tokfold._tags.markers import Markers
 
 __all__ = ["Given", "Makers", "of_rule", "of_tag"]
@@ -41,7 +41,7 @@ _OF_TOKENS = (
 class Makers(NamedTuple):
     """What makes grammars of contents."""
 
-    cache: LeafCache
+    leaves: Leaves
     alone: Callable[[Format, tuple[str, ...]], Built]
     """The grammar of a format by itself, in a tag that ends in one of some texts."""
     markers: Markers
@@ -89,7 +89,7 @@ def _given(
 def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str | Built] | None:
     """A format as texts and contents in turn."""
     if isinstance(format, formats.JsonSchema):  # most are
-        schema = makers.cache.grammar(format, makers.markers)
+        schema = makers.leaves.grammar(format, makers.markers)
         return None if makers.markers and schema._takes_tokens else [schema]
     match format:
         case formats.Sequence():
@@ -106,9 +106,9 @@ def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str |
         case formats.ConstString():
             return [format.value]
         case formats.Regex():
-            return [makers.cache.grammar(format)]
+            return [makers.leaves.grammar(format)]
         case formats.EbnfGrammar():
-            leaf = makers.cache.grammar(format)
+            leaf = makers.leaves.grammar(format)
             # Macros that a person wrote may take tokens, or need what is not there.
             return None if leaf._core.macro_names() else [leaf]
         case Tag(begin=str(begin), end=(str(end),)):
@@ -130,7 +130,7 @@ def _stands_alone(format: Format, makers: Makers) -> bool:
             return False
         if isinstance(one, Tag) and (isinstance(one.begin, Token) or isinstance(one.end, Token)):
             return False
-        if isinstance(one, formats.EbnfGrammar) and makers.cache.grammar(one)._core.macro_names():
+        if isinstance(one, formats.EbnfGrammar) and makers.leaves.grammar(one)._core.macro_names():
             return False
         todo += within
     return True

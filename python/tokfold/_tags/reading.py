@@ -28,6 +28,7 @@ from tokfold._tags.formats import Format
 from tokfold._tags.old_form import old_form
 from tokfold._token_names import ids_in_text
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
+from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "document_of", "read", "read_tag"]
@@ -66,6 +67,8 @@ class Settings(NamedTuple):
     """Whether a marker that is a special token may be spelled by other tokens too."""
     any_token: bool = False
     """Whether every token that is given as text is there, as some token, to check a tag alone."""
+    limits: Limits | None = None
+    """Bounds on size and work."""
 
 
 def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 - a constant

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from tokfold._tags.assembly import of_tag
 from tokfold._tags.leaves import LeafCache
 from tokfold.grammar import Grammar
+from tokfold.interrupt import Interrupt
+from tokfold.limits import Limits
 
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
@@ -20,6 +22,8 @@ def assemble(
     *,
     cache: LeafCache | None = None,
     additional_properties: bool = False,
+    limits: Limits | None = None,
+    interrupt: Interrupt | None = None,
 ) -> Grammar:
     """The grammar of a structural tag.
 
@@ -33,6 +37,8 @@ def assemble(
         additional_properties: whether objects of schemas that do not say otherwise have other
             members than those that the schema names. The tools of today expect that they have
             none.
+        limits: bounds on size and work, of each part.
+        interrupt: ends the call early; by default the deadline of ``limits`` does.
 
     Raises:
         StructuralTagError: the tag, or a format in it, is wrong; says which, where and why.
@@ -40,10 +46,12 @@ def assemble(
         UnsupportedGrammarError: a pattern means what no automaton says, or a format counts tokens.
         GrammarSyntaxError: a pattern is none, or the text of a ``grammar`` is not in the language.
         LimitExceededError: a part is too large.
+        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
     >>> from tokfold import recognize
     >>> tag = {"type": "tag", "begin": "<", "content": {"type": "any_text"}, "end": ">"}
     >>> recognize(assemble({"format": tag}), "<free text>").accepted
     True
     """
-    return Grammar._of(of_tag(tag, vocabulary, cache, additional_properties))
+    source = of_tag(tag, vocabulary, cache, additional_properties, limits, interrupt)
+    return Grammar._of(source, limits, interrupt)

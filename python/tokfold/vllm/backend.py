@@ -37,7 +37,6 @@ from tokfold._written import is_lark
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import DeadlineExceededError, TokfoldError
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 
 if TYPE_CHECKING:
@@ -319,7 +318,7 @@ def _read(kind: str, text: str, limits: Limits) -> None:
     elif kind == "lark":
         Grammar.from_lark(text, limits=limits)
     else:
-        check_tag(_json.dumps(any_tag(text)), Interrupt._of(None, limits))
+        check_tag(_json.dumps(any_tag(text)), limits)
 
 
 def _validation_error() -> type[Exception]:

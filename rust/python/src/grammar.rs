@@ -259,6 +259,12 @@ impl Grammar {
         Ok(Self::of(inner))
     }
 
+    /// `max_tokens` of each rule that has it, by name.
+    fn token_bounds(&self) -> Vec<(String, u32)> {
+        let rules = self.inner.rules().iter();
+        rules.filter_map(|rule| Some((rule.name.clone(), rule.options.max_tokens?))).collect()
+    }
+
     fn rule_names(&self) -> Vec<String> {
         self.inner.rules().iter().map(|rule| rule.name.clone()).collect()
     }

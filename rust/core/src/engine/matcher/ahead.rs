@@ -77,6 +77,10 @@ impl Matcher {
                 }
                 read += 1;
             }
+            let has_read = read > 0 && read == bytes.len();
+            if has_read && self.stops.when_complete && family.accepts(stand) {
+                return Ok((read, Vec::new()));
+            }
             let mut expected = self.expected_after(family, stand);
             if self.engine.network.has_unique_items() {
                 let mut repeated = Vec::new();

@@ -3,7 +3,7 @@
 use super::describe::quoted;
 use super::scan::{Spot, end_of_scalar, is_blank};
 use super::walk::{OpenObject, RefusedName};
-use super::{BLANKS, Explainer, listed};
+use super::{BLANKS, Explainer, behind_part, listed};
 use crate::error::Result;
 use crate::json_schema::atoms::{NameId, SchemaId, SchemaKey, Type};
 use crate::json_schema::choice::Applied;
@@ -51,7 +51,11 @@ impl Explainer<'_, '_> {
                 _ if is_name => {
                     self.say(&[], "expected a name in double quotes".into())?;
                 }
-                _ => self.say(&[], "expected a comma or the end of the object".into())?,
+                _ => {
+                    let (goes_on, ends) =
+                        (self.walk.may_go_on(object)?, self.walk.may_end(object)?);
+                    self.say(&[], behind_part("object", goes_on, ends))?;
+                }
             }
         }
         Ok(())

@@ -431,10 +431,23 @@ impl Explainer<'_, '_> {
                     self.push(Vec::new(), BLANKS.into());
                     continue;
                 }
-                _ => "expected a comma or the end of the array".into(),
+                _ => {
+                    let goes_on = !self.walk.item(array)?.is_empty();
+                    let ends = self.walk.may_end_array(array);
+                    behind_part("array", goes_on, ends)
+                }
             };
             self.say(&array.of.schemas, message)?;
         }
         Ok(())
+    }
+}
+
+/// What is due behind a member or an item.
+fn behind_part(whole: &str, goes_on: bool, ends: bool) -> String {
+    match (goes_on, ends) {
+        (true, false) => "expected a comma".into(),
+        (false, true) => format!("expected the end of the {whole}"),
+        _ => format!("expected a comma or the end of the {whole}"),
     }
 }

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::json_schema::atoms::{
     Alternative, Alternatives, ArrayId, NameId, SchemaId, Type, ValueId,
 };
-use crate::json_schema::automata::ArrayAutomaton;
+use crate::json_schema::automata::{ArrayAutomaton, NameClass};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
 use crate::json_schema::options::KeyOrder;
@@ -190,11 +190,7 @@ impl SchemaWalk<'_, '_> {
         let asked = match known {
             Some(_) => self.converter.present(next.formula, Member::Named(number), 0)?,
             None => {
-                let own = [object.alternative].into();
-                let alone = Alternatives { own, all: None, chained: None };
-                let alone = self.converter.alternative_sets.intern(alone);
-                let whole = self.converter.object(alone)?;
-                let classes = self.converter.objects[usize::from(whole)].classes.clone();
+                let classes = self.name_classes(object)?;
                 let class = classes.iter().find(|class| {
                     let (least, most) = class.lengths;
                     let count = name.chars().count();
@@ -215,6 +211,48 @@ impl SchemaWalk<'_, '_> {
         Ok(Ok(edges.map(|(one, formula)| (one, OpenObject { formula, ..next.clone() })).collect()))
     }
 
+    /// The classes of the names that an object does not know.
+    fn name_classes(&mut self, object: &OpenObject) -> Result<Vec<Rc<NameClass>>> {
+        let own = [object.alternative].into();
+        let alone = Alternatives { own, all: None, chained: None };
+        let alone = self.converter.alternative_sets.intern(alone);
+        let whole = self.converter.object(alone)?;
+        Ok(self.converter.objects[usize::from(whole)].classes.clone())
+    }
+
+    /// Whether an open object may have a further member.
+    pub(super) fn may_go_on(&mut self, object: &OpenObject) -> Result<bool> {
+        if !self.next_names(object, 0)?.is_empty() {
+            return Ok(true);
+        }
+        let formula = match self.is_in_any_order() {
+            true => object.formula,
+            false => self.without_rest(object)?,
+        };
+        for class in self.name_classes(object)?.iter() {
+            let asked = self.converter.present(formula, Member::Other(class), 0)?;
+            if !self.edges(asked)?.is_empty() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// What an open object asks for where no known name comes any more.
+    fn without_rest(&mut self, object: &OpenObject) -> Result<FormulaId> {
+        let mut formula = object.formula;
+        for (index, &name) in object.names.iter().enumerate() {
+            let is_done = match object.read.get(index) {
+                Some(&read) => read,
+                None => index < object.place,
+            };
+            if !is_done {
+                formula = self.converter.absent(formula, name, 0)?;
+            }
+        }
+        Ok(formula)
+    }
+
     /// The names that an open object must still have.
     pub(super) fn missing(&mut self, object: &OpenObject) -> Result<Vec<NameId>> {
         let mut out = Vec::new();
@@ -231,17 +269,8 @@ impl SchemaWalk<'_, '_> {
     }
 
     /// Whether an open object may end.
-    fn may_end(&mut self, object: &OpenObject) -> Result<bool> {
-        let mut formula = object.formula;
-        for (index, &name) in object.names.iter().enumerate() {
-            let is_done = match object.read.get(index) {
-                Some(&read) => read,
-                None => index < object.place,
-            };
-            if !is_done {
-                formula = self.converter.absent(formula, name, 0)?;
-            }
-        }
+    pub(super) fn may_end(&mut self, object: &OpenObject) -> Result<bool> {
+        let formula = self.without_rest(object)?;
         Ok(self.converter.ends(formula))
     }
 
@@ -395,7 +424,7 @@ impl SchemaWalk<'_, '_> {
         }
     }
 
-    fn may_end_array(&self, array: &OpenArray) -> bool {
+    pub(super) fn may_end_array(&self, array: &OpenArray) -> bool {
         match self.converter.array_of(array.array) {
             ArrayAutomaton::Plain { least, .. } => array.count >= *least as usize,
             ArrayAutomaton::Unique { .. }
