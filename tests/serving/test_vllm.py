@@ -44,6 +44,7 @@ import tokfold.vllm  # noqa: E402
 from support import processes  # noqa: E402
 from support.processes import DEADLINE_S  # noqa: E402
 from tokfold._serving import Passed  # noqa: E402
+from tokfold._tags import assembly  # noqa: E402
 from tokfold.interrupt import governing  # noqa: E402
 from tokfold.vllm import backend as backend_module  # noqa: E402
 from tokfold.vllm.backend import (  # noqa: E402
@@ -538,7 +539,7 @@ class TestValidation:
     def test_a_tag_that_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:
         monkeypatch.setattr(backend_module, "_passed", Passed())
         monkeypatch.setattr(
-            backend_module, "Interrupt", SimpleNamespace(_of=lambda *_: tokfold.Interrupt(0)._core)
+            assembly, "Interrupt", SimpleNamespace(_of=lambda *_: tokfold.Interrupt(0)._core)
         )
         verify(make_params(structural_tag=INVALID[-2][1])[0])
         ends = tokfold.Interrupt(60_000)._core

@@ -325,7 +325,9 @@ def test_leaves_are_converted_once(monkeypatch):
     converted = []
     convert = leaves._MAKERS[leaves.EbnfGrammar]
     monkeypatch.setitem(
-        leaves._MAKERS, leaves.EbnfGrammar, lambda leaf: converted.append(leaf) or convert(leaf)
+        leaves._MAKERS,
+        leaves.EbnfGrammar,
+        lambda *given: converted.append(given) or convert(*given),
     )
     cache = LeafCache()
 

@@ -247,7 +247,7 @@ def _size(key: tuple[object, ...], grammar: Built) -> int:
 
 
 def _key(
-    leaf: Leaf, taken: Mapping[str, object] | None, limits: Limits | None
+    leaf: Leaf, taken: Mapping[str, object] | None = None, limits: Limits | None = None
 ) -> tuple[object, ...]:
     """All that a leaf means, without where it stands; with the special tokens that it takes."""
     if isinstance(leaf, JsonSchema):
