@@ -9,7 +9,9 @@ use super::displacement::{AutomatonSize, DEAD, DisplacementAutomaton, Displaceme
 use crate::budget::{Halt, Interrupt};
 use crate::limits::Limits;
 use crate::network::{ClassSet, Network, insert, members};
-use crate::vocabulary::{BROKEN, Trie, Vocabulary, group, reads_characters};
+use crate::vocabulary::{
+    BROKEN, Groups, NUM_GROUPS, TEXT, Trie, Vocabulary, group, reads_characters,
+};
 use rustc_hash::FxHashMap;
 use std::ops::Range;
 
@@ -51,15 +53,14 @@ pub(super) struct Folding<'a> {
     longest: usize,
     /// If members come in any order, sets of bytes ([`crate::grammar::Grammar::bytes_of_members`]), and their groups:
     /// tokens with all bytes of one are classes of their own.
-    of_members: Vec<(u32, Vec<u8>)>,
+    of_members: Vec<(Groups, Vec<u8>)>,
     /// Work units of one token, and of all.
     token_work: u64,
     total_work: u64,
     /// The classes of bytes in each group.
-    classes: [ClassSet; 31],
-    /// For each state the groups of bytes that lead back to it, and those of which that is known; whole characters
-    /// stand for the group past ASCII.
-    stays: FxHashMap<DisplacementId, (u32, u32)>,
+    classes: [ClassSet; NUM_GROUPS],
+    /// For each state the groups of bytes that lead back to it, and those of which that is known.
+    stays: FxHashMap<DisplacementId, (Groups, Groups)>,
 }
 
 /// A node of the way to where the walk is.
@@ -67,7 +68,7 @@ struct OnPath {
     end: u32,
     state: DisplacementId,
     /// The groups of the bytes up to there.
-    groups: u32,
+    groups: Groups,
 }
 
 impl<'a> Folding<'a> {
@@ -82,8 +83,8 @@ impl<'a> Folding<'a> {
     ) -> Self {
         let groups = |bytes: &[u8]| bytes.iter().fold(0, |groups, &byte| groups | group(byte));
         let with_groups = |bytes: Vec<u8>| (groups(&bytes), bytes);
-        let mut classes: [ClassSet; 31] = [[0; 4]; 31];
-        for byte in 0..=255 {
+        let mut classes: [ClassSet; NUM_GROUPS] = [[0; 4]; NUM_GROUPS];
+        for byte in 0..0x80 {
             let of_group = &mut classes[group(byte).trailing_zeros() as usize];
             insert(of_group, network.alphabet().class(byte));
         }
@@ -184,7 +185,7 @@ impl<'a> Folding<'a> {
         runs: &mut Runs,
         vocabulary: &Vocabulary,
         (entries, end): (Range<u32>, TokenTarget),
-        groups: u32,
+        groups: Groups,
     ) {
         if self.of_members.iter().all(|(needed, _)| needed & !groups != 0) {
             return runs.push(entries, end);
@@ -200,10 +201,10 @@ impl<'a> Folding<'a> {
 
     /// Whether all that is below a node leads from a state back to it, and none of it is out of view.
     fn stays(&mut self, state: DisplacementId, trie: &Trie, node: u32) -> Result<bool, Halt> {
-        let text = group(u8::MAX);
-        let below = trie.groups_below(node) & !BROKEN;
+        let below = trie.groups_below(node);
         let is_out_of_view = trie.longest_below(node) as usize > self.longest;
-        if is_out_of_view || below & text != 0 && !trie.has_characters_below(node) {
+        let has_text = below & (TEXT | BROKEN) != 0;
+        if is_out_of_view || has_text && !trie.has_characters_below(node) {
             return Ok(false);
         }
         let (mut stays, mut known) = self.stays.get(&state).copied().unwrap_or_default();
@@ -214,8 +215,8 @@ impl<'a> Folding<'a> {
         self.allow();
         while unknown != 0 && below & known & !stays == 0 {
             let bit = unknown & unknown.wrapping_neg();
-            let is_back = match bit == text {
-                true => self.reads_characters(state)?,
+            let is_back = match bit & TEXT != 0 {
+                true => self.reads_characters(state, bit)?,
                 false => self.loops(state, bit)?,
             };
             known |= bit;
@@ -227,7 +228,7 @@ impl<'a> Folding<'a> {
     }
 
     /// Whether all bytes of a group lead from a state back to it.
-    fn loops(&mut self, state: DisplacementId, bit: u32) -> Result<bool, Halt> {
+    fn loops(&mut self, state: DisplacementId, bit: Groups) -> Result<bool, Halt> {
         let classes = self.classes[bit.trailing_zeros() as usize];
         for class in members(&classes) {
             if target_of(self.automaton.next(state, class))? != TokenTarget::State(state) {
@@ -237,11 +238,11 @@ impl<'a> Folding<'a> {
         Ok(true)
     }
 
-    /// Whether all characters past ASCII lead from a state back to it.
-    fn reads_characters(&mut self, state: DisplacementId) -> Result<bool, Halt> {
+    /// Whether all characters past ASCII of some groups lead from a state back to it.
+    fn reads_characters(&mut self, state: DisplacementId, groups: Groups) -> Result<bool, Halt> {
         let alphabet = self.network.alphabet();
         let class = |byte| alphabet.class(byte);
-        reads_characters(state, class, |before, class, ends| {
+        reads_characters((state, groups), class, |before, class, ends| {
             let end = target_of(self.automaton.next(before, class))?;
             Ok(match end {
                 TokenTarget::State(after) if after != DEAD && (!ends || after == state) => {

@@ -4,7 +4,7 @@ use super::nested::Nested;
 use super::numbers::{self, NUMBER};
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::values::{SeenId, Values};
-use crate::vocabulary::{Trie, Vocabulary, group};
+use crate::vocabulary::{Groups, Trie, Vocabulary, group};
 use rustc_hash::FxHashMap;
 
 /// The tokens that hold more than the end of one item and the beginning of the next.
@@ -63,7 +63,7 @@ impl Ends {
                     let below = match after.phase {
                         Phase::String(_) => group(b'"'),
                         Phase::Number => delimiters,
-                        _ => u32::MAX,
+                        _ => Groups::MAX,
                     };
                     if read.end == End::Within && trie.groups_below(child) & below != 0 {
                         work.push((child, after));

@@ -3,13 +3,16 @@
 //! Design: docs/design/masks.md, "Whole subtrees".
 //!
 //! - here: the bytes of tokens, which of them are text, and which are special or stop tokens
+//! - `groups`: groups of bytes, by which a subtree of the trie is read as a whole
 //! - `trie`: the trie of the tokens of text as one flat array
 //! - `utf8`: a reader of UTF-8, and which states of others read whole characters as it does
 
+mod groups;
 mod trie;
 mod utf8;
 
-pub use trie::{BROKEN, Trie, group};
+pub use groups::{BROKEN, Groups, NUM_GROUPS, TEXT, each_of, group};
+pub use trie::Trie;
 pub use utf8::reads_characters;
 
 use crate::error::{Error, Result};

@@ -1,5 +1,6 @@
 //! The trie of a vocabulary, or of the representatives of its classes, as one flat array.
 
+use super::groups::{BROKEN, Groups, group};
 use super::utf8::{BETWEEN, UTF8_STATES, utf8_step};
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -13,57 +14,14 @@ struct TrieNode {
     first: u32,
     /// The length of the longest entry of the subtree, as far as it fits.
     longest: u16,
-    /// The groups of the bytes below (see [`group`]).
-    below: u32,
+    /// The groups of the bytes below ([`group`]); see [`BROKEN`].
+    below: Groups,
     /// The byte that leads here.
     byte: u8,
     /// The states of a reader of UTF-8 in which all entries below can be read and end between two characters: a bit
     /// for each.
     characters: u8,
 }
-
-/// Groups that bytes fall into, few enough for a set of them to be a number: what strings, names
-/// and comments tell apart from the rest stands alone. One bit of 31; see [`BROKEN`].
-pub fn group(byte: u8) -> u32 {
-    let group = match byte {
-        b'a'..=b'f' => 0,
-        b'g'..=b'z' => 1,
-        b'A'..=b'F' => 2,
-        b'G'..=b'Z' => 3,
-        b'0'..=b'9' => 4,
-        b' ' => 5,
-        b'\n' => 6,
-        b'\r' | b'\t' => 7,
-        0..=31 | 127 => 8,
-        b'"' => 9,
-        b'\'' => 10,
-        b'\\' => 11,
-        b'<' => 12,
-        b'>' => 13,
-        b'/' => 14,
-        b'*' => 15,
-        b'`' => 16,
-        b'(' | b')' => 17,
-        b'[' | b']' => 18,
-        b'{' | b'}' => 19,
-        b',' => 20,
-        b':' | b';' => 21,
-        b'=' => 22,
-        b'|' | b'&' => 23,
-        b'-' => 24,
-        b'_' => 25,
-        b'.' => 26,
-        b'+' => 27,
-        b'#' | b'$' | b'%' | b'@' => 28,
-        128.. => 30,
-        _ => 29,
-    };
-    1 << group
-}
-
-/// Among the groups below a node: some bytes there are not those of whole characters in UTF-8,
-/// and the beginning of one, when a character has just ended at the node.
-pub const BROKEN: u32 = 1 << 31;
 
 /// The parent of each node: as nodes stand depth-first, the last before it that has not ended. A root
 /// is its own.
@@ -89,7 +47,7 @@ fn add_groups(nodes: &mut [TrieNode]) {
         let parent = parent as usize;
         let TrieNode { byte, first, characters, .. } = nodes[node];
         let ends = first < nodes[node + 1].first;
-        let broken = u32::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
+        let broken = Groups::from(readable[node] & 1 << BETWEEN == 0) * BROKEN;
         if parent == node {
             continue;
         }
@@ -354,7 +312,7 @@ impl Trie {
 
     /// The groups of the bytes below a node.
     #[inline]
-    pub fn groups_below(&self, node: u32) -> u32 {
+    pub fn groups_below(&self, node: u32) -> Groups {
         self.nodes[node as usize].below
     }
 

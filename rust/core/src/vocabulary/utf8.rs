@@ -1,5 +1,7 @@
 //! A reader of UTF-8, byte by byte.
 
+use super::groups::{Groups, group};
+
 /// States of a reader of UTF-8: between characters, before one, two or three more bytes of any
 /// kind, and after the four leading bytes whose next byte is narrower.
 pub(super) const UTF8_STATES: u8 = 8;
@@ -24,14 +26,14 @@ pub(super) fn utf8_step(state: u8, byte: u8) -> Option<u8> {
     }
 }
 
-/// Whether an automaton reads every character past ASCII from a state and is back in that state behind each. All
-/// prefixes of characters that the reader of UTF-8 does not tell apart must lead to one state.
+/// Whether an automaton reads every character past ASCII of some groups from a state and is back in that state behind
+/// each. All prefixes of these that the reader of UTF-8 does not tell apart must lead to one state.
 ///
 /// `class` is the byte class of the automaton. `step(state, class, ends)` is its next state, or `None` where it
 /// cannot read on. If `ends` is true, the byte is the last of a character: then `step` returns `None` too
 /// where the next state is not the first one.
 pub fn reads_characters<S: Copy + PartialEq, E>(
-    start: S,
+    (start, groups): (S, Groups),
     class: impl Fn(u8) -> u8,
     mut step: impl FnMut(S, u8, bool) -> Result<Option<S>, E>,
 ) -> Result<bool, E> {
@@ -41,6 +43,9 @@ pub fn reads_characters<S: Copy + PartialEq, E>(
         let mut last = None;
         for byte in 128..=255u8 {
             let Some(next) = utf8_step(reader, byte) else { continue };
+            if reader == BETWEEN && groups & group(byte) == 0 {
+                continue;
+            }
             // Bytes of one class stand side by side.
             let this = Some((class(byte), next));
             if std::mem::replace(&mut last, this) == this {

@@ -11,7 +11,7 @@ use crate::engine::mask::found::{Found, class_at};
 use crate::engine::mask::query::After;
 use crate::engine::stop::Stop;
 use crate::network::{Adjacency, BOTTOM, Network, contains};
-use crate::vocabulary::{BROKEN, Trie, group, reads_characters};
+use crate::vocabulary::{BROKEN, Groups, TEXT, Trie, each_of, group, reads_characters};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::convert::Infallible;
 use std::ops::Range;
@@ -47,9 +47,9 @@ pub(in crate::engine) struct Upper {
     /// The same for single elements.
     single: FxHashMap<(u32, u8), u32>,
     /// For elements that were looked at, the groups of bytes that lead back to them.
-    kept: FxHashMap<u32, u32>,
+    kept: FxHashMap<u32, Groups>,
     /// For sets that were looked at, those of their elements, and whether they are there for certain.
-    loops: FxHashMap<u32, Arc<[(u32, bool)]>>,
+    loops: FxHashMap<u32, Arc<[(Groups, bool)]>>,
     /// Elements of all sets.
     elements: usize,
     /// States looked at and trie nodes entered.
@@ -98,7 +98,7 @@ impl Upper {
         self.elements * 8
             + self.sets.len() * 64
             + (self.steps.capacity() + self.single.capacity()) * 13
-            + self.kept.capacity() * 9
+            + self.kept.capacity() * 13
             + self.loops.capacity() * 21
     }
 
@@ -304,21 +304,21 @@ impl Upper {
 
     /// Whether all is read that consists of some groups of bytes, as an element stays under them; if so,
     /// whether that is there for certain.
-    fn reads_all(&mut self, set: u32, groups: u32) -> Option<bool> {
+    fn reads_all(&mut self, set: u32, groups: Groups) -> Option<bool> {
         let kept = match self.loops.get(&set) {
             Some(known) => known.clone(),
             None => {
                 let elements = self.sets[set as usize].clone();
                 let is_sure = |element: u32| (SURE..COMPLETE).contains(&element);
                 let kept = elements.iter().filter(|&&element| element != COMPLETE);
-                let mut kept: Vec<(u32, bool)> = kept
+                let mut kept: Vec<(Groups, bool)> = kept
                     .take(MAX_ELEMENTS)
                     .map(|&element| (self.kept(element), is_sure(element)))
                     .collect();
                 kept.retain(|kept| kept.0 != 0);
                 kept.sort_unstable();
                 kept.dedup();
-                let kept: Arc<[(u32, bool)]> = kept.into();
+                let kept: Arc<[(Groups, bool)]> = kept.into();
                 self.loops.insert(set, kept.clone());
                 kept
             }
@@ -327,24 +327,26 @@ impl Upper {
     }
 
     /// Groups of bytes that lead from an element back to it, those of whole characters included.
-    fn kept(&mut self, element: u32) -> u32 {
+    fn kept(&mut self, element: u32) -> Groups {
         if let Some(&known) = self.kept.get(&element) {
             return known;
         }
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let text = group(u8::MAX);
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            if leaves & group(byte) == 0 {
+            let bit = if byte < 0x80 { group(byte) } else { group(byte) | BROKEN };
+            if leaves & bit != bit {
                 let after = self.step_of(element, alphabet.class(byte));
                 if !self.has(after, element) {
-                    leaves |= group(byte);
+                    leaves |= bit;
                 }
             }
         }
-        if leaves & text != 0 && self.reads_characters(element) {
-            leaves = leaves & !text | BROKEN;
+        for bit in each_of(leaves & TEXT) {
+            if self.reads_characters(element, bit) {
+                leaves &= !bit;
+            }
         }
         self.kept.insert(element, !leaves);
         !leaves
@@ -354,8 +356,8 @@ impl Upper {
         self.sets[set as usize].binary_search(&element).is_ok()
     }
 
-    /// Whether every character past ASCII can be read from an element and leads back to it.
-    fn reads_characters(&mut self, element: u32) -> bool {
+    /// Whether every character past ASCII of some groups can be read from an element and leads back to it.
+    fn reads_characters(&mut self, element: u32, groups: Groups) -> bool {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let start = self.intern(vec![element]);
@@ -364,7 +366,7 @@ impl Upper {
             let leads_on = after != EMPTY && (!ends || self.has(after, element));
             Ok::<_, Infallible>(leads_on.then_some(after))
         };
-        reads_characters(start, |byte| alphabet.class(byte), step).unwrap_or(false)
+        reads_characters((start, groups), |byte| alphabet.class(byte), step).unwrap_or(false)
     }
 }
 

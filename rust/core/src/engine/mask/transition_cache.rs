@@ -4,6 +4,7 @@
 //! character. For those, what a byte makes of them stands in a table, found without hashing.
 
 use crate::stacks::SetId;
+use crate::vocabulary::Groups;
 
 /// Not known yet.
 pub(in crate::engine) const UNKNOWN: SetId = SetId::MAX;
@@ -21,15 +22,15 @@ pub(in crate::engine) const MAX_KEPT: usize = 3;
 #[derive(Clone, Copy, Default)]
 pub(in crate::engine) struct Reads {
     /// Groups of bytes that leave it as it is, those of whole characters included.
-    pub(in crate::engine) stays: u32,
+    pub(in crate::engine) stays: Groups,
     /// Groups of bytes that lead to several sets, as far as was looked, and how many such bytes are surely read.
-    pub(in crate::engine) wide: u32,
+    pub(in crate::engine) wide: Groups,
     pub(in crate::engine) far: u32,
     /// For each of its first entries the groups of bytes that leave that entry as it is; `None` where the
     /// entries were not looked at.
-    pub(in crate::engine) kept: Option<[u32; MAX_KEPT]>,
+    pub(in crate::engine) kept: Option<[Groups; MAX_KEPT]>,
     /// Groups of bytes that lead from set to set.
-    pub(in crate::engine) runs: u32,
+    pub(in crate::engine) runs: Groups,
     /// For so many bytes they do, as far as was looked.
     pub(in crate::engine) steps: u32,
     /// The set after those; `None` where the run is known to end.

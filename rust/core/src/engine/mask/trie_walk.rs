@@ -28,7 +28,7 @@ use crate::engine::mask::transition_cache::{COLD, HotSets, UNKNOWN};
 use crate::engine::stop::Stop;
 use crate::network::{Adjacency, ClassSet, Network};
 use crate::stacks::{Entry, LABEL, NONE, REST, SetId, StackSets, Stepper};
-use crate::vocabulary::Trie;
+use crate::vocabulary::{Groups, Trie};
 use repeat_counts::Tally;
 use roots::{Roots, Siblings};
 use rustc_hash::FxHashMap;
@@ -85,11 +85,11 @@ pub(in crate::engine) struct Descent {
     /// `None` where that cannot be told.
     tallies: FxHashMap<(u32, u32), Option<Tally>>,
     /// For sets that were looked at for runs, where most groups of bytes lead, and which do.
-    leads: FxHashMap<SetId, (SetId, u32)>,
+    leads: FxHashMap<SetId, (SetId, Groups)>,
     /// Searches for what all sets read that a set leads to (`runs`): those in vain, less those with success.
     in_vain: u32,
     /// For entries that were looked at for loops, the groups of bytes that lead back to them.
-    kept: FxHashMap<Entry, u32>,
+    kept: FxHashMap<Entry, Groups>,
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
     roots: FxHashMap<PendingId, Arc<Roots>>,
     roots_bytes: usize,
@@ -167,8 +167,8 @@ impl Descent {
             + self.uncounted.capacity() * 8
             + self.hot.bytes()
             + self.tally_bytes()
-            + self.leads.capacity() * 17
-            + self.kept.capacity() * 13
+            + self.leads.capacity() * 25
+            + self.kept.capacity() * 17
             + self.reads.capacity() * 37
             + self.roots_bytes
             + self.upper.as_ref().map_or(0, Upper::bytes)

@@ -13,7 +13,7 @@ use crate::budget::Halt;
 use crate::engine::mask::memo::set_bits;
 use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::stacks::{Entry, NONE, REST, SetId};
-use crate::vocabulary::{Trie, group, reads_characters};
+use crate::vocabulary::{Groups, TEXT, Trie, reads_characters};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 
@@ -254,27 +254,29 @@ impl Descent {
         &mut self,
         (set, hot): (SetId, u16),
         at: PassPhase,
-        groups: u32,
+        groups: Groups,
         passing: &mut InPass,
     ) -> Result<bool, Halt> {
         let mut stays = self.stays(set, hot)?;
-        if at == PassPhase::Between
-            && stays & group(u8::MAX) != 0
-            && !passing.reads_characters(self)?
-        {
-            stays &= !group(u8::MAX);
+        let text = stays & TEXT;
+        if at == PassPhase::Between && text != 0 && !passing.reads_characters(self, text)? {
+            stays &= !TEXT;
         }
         Ok(groups & !stays == 0)
     }
 
-    /// Whether each character past ASCII that is read between passes is a pass. It is in whatever
+    /// Whether each character past ASCII of some groups is a pass between passes. It is in whatever
     /// grammar text can say; an automaton in a macro's place might read half of one.
-    fn passes_are_characters(&mut self, passing: &mut InPass) -> Result<bool, Halt> {
+    fn passes_are_characters(
+        &mut self,
+        passing: &mut InPass,
+        groups: Groups,
+    ) -> Result<bool, Halt> {
         let after = passing.after;
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let class = |byte| alphabet.class(byte);
-        reads_characters(after, class, |before, class, ends| {
+        reads_characters((after, groups), class, |before, class, ends| {
             let set = self.stepper.step(before, class)?;
             let is_right = match ends {
                 true => set == after,
@@ -299,7 +301,7 @@ struct InPass {
     /// For each set whether some of its stacks stand above those, and whether others do not.
     known: FxHashMap<SetId, (bool, bool)>,
     /// Whether each character past ASCII is a pass, once that was asked for.
-    reads_characters: Option<bool>,
+    reads_characters: Option<(Groups, bool)>,
 }
 
 impl InPass {
@@ -342,14 +344,14 @@ impl InPass {
         }))
     }
 
-    /// Whether each character past ASCII is a pass, found out once.
-    fn reads_characters(&mut self, descent: &mut Descent) -> Result<bool, Halt> {
-        let known = match self.reads_characters {
-            Some(known) => known,
-            None => descent.passes_are_characters(self)?,
-        };
-        self.reads_characters = Some(known);
-        Ok(known)
+    /// Whether each character past ASCII of some groups is a pass; mostly the groups are the same.
+    fn reads_characters(&mut self, descent: &mut Descent, groups: Groups) -> Result<bool, Halt> {
+        if let Some((_, known)) = self.reads_characters.filter(|known| known.0 == groups) {
+            return Ok(known);
+        }
+        let found = descent.passes_are_characters(self, groups)?;
+        self.reads_characters = Some((groups, found));
+        Ok(found)
     }
 
     fn look(&self, descent: &mut Descent, set: SetId) -> (bool, bool) {

@@ -11,7 +11,7 @@ use super::Descent;
 use crate::budget::Halt;
 use crate::engine::mask::transition_cache::{MAX_KEPT, Reads};
 use crate::stacks::{Entry, LABEL, NONE, SetId};
-use crate::vocabulary::{BROKEN, group, reads_characters};
+use crate::vocabulary::{BROKEN, Groups, NUM_GROUPS, TEXT, each_of, group, reads_characters};
 use rustc_hash::FxHashMap;
 
 /// Sets of a run that are looked at. What is longer is walked: few entries are.
@@ -41,7 +41,7 @@ impl Descent {
         &mut self,
         set: SetId,
         hot: u16,
-        groups: u32,
+        groups: Groups,
         left: u32,
     ) -> Result<bool, Halt> {
         let mut reads = self.reads(set, hot)?;
@@ -111,13 +111,13 @@ impl Descent {
     }
 
     /// The groups of bytes that leave a hot set as it is, those of whole characters included.
-    pub(super) fn stays(&mut self, set: SetId, hot: u16) -> Result<u32, Halt> {
+    pub(super) fn stays(&mut self, set: SetId, hot: u16) -> Result<Groups, Halt> {
         Ok(self.reads(set, hot)?.stays)
     }
 
     /// Groups of bytes under which single entries of a set stay, those that say most.
-    fn kept_entries(&mut self, set: SetId) -> Result<[u32; MAX_KEPT], Halt> {
-        let mut found: Vec<u32> = Vec::new();
+    fn kept_entries(&mut self, set: SetId) -> Result<[Groups; MAX_KEPT], Halt> {
+        let mut found: Vec<Groups> = Vec::new();
         for entry in self.stepper.sets.some_entries(set, MAX_ENTRIES) {
             let kept = self.kept(entry)?;
             if found.iter().all(|known| kept & !known != 0) {
@@ -132,7 +132,7 @@ impl Descent {
     }
 
     /// Groups of bytes that lead from an entry back to it, those of whole characters included.
-    fn kept(&mut self, entry: Entry) -> Result<u32, Halt> {
+    fn kept(&mut self, entry: Entry) -> Result<Groups, Halt> {
         if entry.0 >= LABEL {
             return Ok(0);
         }
@@ -152,20 +152,21 @@ impl Descent {
         set: SetId,
         mut step: impl FnMut(&mut Self, u8) -> Result<SetId, Halt>,
         entry: Option<Entry>,
-    ) -> Result<u32, Halt> {
+    ) -> Result<Groups, Halt> {
         let network = self.network.clone();
         let alphabet = network.alphabet();
-        let text = group(u8::MAX);
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            if leaves & group(byte) == 0 {
+            let bit = if byte < 0x80 { group(byte) } else { group(byte) | BROKEN };
+            if leaves & bit != bit {
                 let after = step(self, alphabet.class(byte))?;
                 if !self.is_back(set, entry, after) {
-                    leaves |= group(byte);
+                    leaves |= bit;
                 }
             }
         }
-        if leaves & text != 0 {
+        // Whole characters may lead back where single bytes do not.
+        let mut reads = |groups: Groups| {
             let read = |before: SetId, class, ends: bool| {
                 let after = match before == set {
                     true => step(self, class)?,
@@ -174,9 +175,15 @@ impl Descent {
                 let leads_on = after != NONE && (!ends || self.is_back(set, entry, after));
                 Ok(leads_on.then_some(after))
             };
-            if reads_characters(set, |byte| alphabet.class(byte), read)? {
-                // Whole characters lead back, other bytes do not.
-                leaves = leaves & !text | BROKEN;
+            reads_characters((set, groups), |byte| alphabet.class(byte), read)
+        };
+        let text = leaves & TEXT;
+        if text != 0 && reads(text)? {
+            return Ok(!(leaves & !text));
+        }
+        for bit in each_of(text) {
+            if reads(bit)? {
+                leaves &= !bit;
             }
         }
         Ok(!leaves)
@@ -184,7 +191,7 @@ impl Descent {
 
     /// Groups of bytes, those of whole characters included, and how many such bytes a set reads whatever they are: the
     /// search is breadth first, and ends where one of them leads nowhere.
-    fn find_wide(&mut self, set: SetId) -> Result<(u32, u32), Halt> {
+    fn find_wide(&mut self, set: SetId) -> Result<(Groups, u32), Halt> {
         let mut known = FxHashMap::default();
         let all = self.read_by(set, &mut known)?;
         if all == 0 {
@@ -222,7 +229,12 @@ impl Descent {
     }
 
     /// Whether all bytes of some groups lead on from a set; where they lead to is added.
-    fn leads_on(&mut self, from: SetId, groups: u32, met: &mut Vec<SetId>) -> Result<bool, Halt> {
+    fn leads_on(
+        &mut self,
+        from: SetId,
+        groups: Groups,
+        met: &mut Vec<SetId>,
+    ) -> Result<bool, Halt> {
         let network = self.network.clone();
         let alphabet = network.alphabet();
         let steps = self.steps_by_ascii(from)?;
@@ -237,7 +249,7 @@ impl Descent {
                 return Ok(false);
             }
         }
-        if groups & group(u8::MAX) == 0 {
+        if groups & TEXT == 0 {
             return Ok(true);
         }
         let read = |before: SetId, class, ends: bool| {
@@ -245,7 +257,7 @@ impl Descent {
             let leads_on = if ends { add(after) } else { after != NONE };
             Ok(leads_on.then_some(after))
         };
-        reads_characters(from, |byte| alphabet.class(byte), read)
+        reads_characters((from, groups), |byte| alphabet.class(byte), read)
     }
 
     /// Where each byte of ASCII leads from a set.
@@ -266,7 +278,11 @@ impl Descent {
     }
 
     /// The groups of which every byte leads on from a set, and every whole character.
-    fn read_by(&mut self, set: SetId, known: &mut FxHashMap<SetId, u32>) -> Result<u32, Halt> {
+    fn read_by(
+        &mut self,
+        set: SetId,
+        known: &mut FxHashMap<SetId, Groups>,
+    ) -> Result<Groups, Halt> {
         if let Some(&groups) = known.get(&set) {
             return Ok(groups);
         }
@@ -278,12 +294,14 @@ impl Descent {
                 groups &= !group(byte);
             }
         }
-        let read = |before: SetId, class, _| {
-            let after = self.stepper.step(before, class)?;
-            Ok((after != NONE).then_some(after))
-        };
-        if !reads_characters(set, |byte| alphabet.class(byte), read)? {
-            groups &= !group(u8::MAX);
+        for bit in each_of(TEXT) {
+            let read = |before: SetId, class, _| {
+                let after = self.stepper.step(before, class)?;
+                Ok((after != NONE).then_some(after))
+            };
+            if !reads_characters((set, bit), |byte| alphabet.class(byte), read)? {
+                groups &= !bit;
+            }
         }
         known.insert(set, groups);
         Ok(groups)
@@ -298,14 +316,14 @@ impl Descent {
     }
 
     /// The set to which most groups of bytes lead, and those that do; bytes past ASCII do not count.
-    fn lead(&mut self, set: SetId) -> Result<(SetId, u32), Halt> {
+    fn lead(&mut self, set: SetId) -> Result<(SetId, Groups), Halt> {
         if let Some(&known) = self.leads.get(&set) {
             return Ok(known);
         }
         let network = self.network.clone();
         let alphabet = network.alphabet();
         // For each group where its bytes lead, if to one set.
-        let mut leads = [None; 32];
+        let mut leads = [None; NUM_GROUPS];
         for byte in 0..128u8 {
             let lead = &mut leads[group(byte).trailing_zeros() as usize];
             if *lead == Some(NONE) {
@@ -318,7 +336,7 @@ impl Descent {
         }
         let of = |to: SetId| {
             let led = leads.iter().enumerate().filter(|(_, lead)| **lead == Some(to));
-            led.fold(0, |groups, (place, _)| groups | 1u32 << place)
+            led.fold(0, |groups: Groups, (place, _)| groups | 1 << place)
         };
         let targets = leads.iter().flatten().filter(|&&to| to != NONE);
         let most = targets.copied().max_by_key(|&to| (of(to).count_ones(), to));

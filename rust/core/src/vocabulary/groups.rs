@@ -1,0 +1,74 @@
+//! Groups that bytes fall into, few enough for a set of them to be a number.
+//!
+//! What strings, names and comments tell apart from the rest stands alone. Past ASCII a character falls into the group
+//! of its first byte: patterns leave out few of these characters, blanks and ends of lines as a rule, and the others
+//! begin with other bytes.
+
+/// A set of groups.
+pub type Groups = u64;
+
+/// Among the groups below a node: some bytes there are not those of whole characters in UTF-8, and the beginning of
+/// one, when a character has just ended at the node.
+pub const BROKEN: Groups = 1 << 63;
+
+/// The number of groups.
+pub const NUM_GROUPS: usize = 38;
+
+/// The first group of characters past ASCII.
+const FIRST_OF_TEXT: u32 = 30;
+
+/// The groups of characters past ASCII.
+pub const TEXT: Groups = ((1 << NUM_GROUPS) - 1) & !((1 << FIRST_OF_TEXT) - 1);
+
+/// The group of a byte, as a set of one; none of a byte that begins no character: see [`BROKEN`].
+pub fn group(byte: u8) -> Groups {
+    let group = match byte {
+        b'a'..=b'f' => 0,
+        b'g'..=b'z' => 1,
+        b'A'..=b'F' => 2,
+        b'G'..=b'Z' => 3,
+        b'0'..=b'9' => 4,
+        b' ' => 5,
+        b'\n' => 6,
+        b'\r' | b'\t' => 7,
+        0..=31 | 127 => 8,
+        b'"' => 9,
+        b'\'' => 10,
+        b'\\' => 11,
+        b'<' => 12,
+        b'>' => 13,
+        b'/' => 14,
+        b'*' => 15,
+        b'`' => 16,
+        b'(' | b')' => 17,
+        b'[' | b']' => 18,
+        b'{' | b'}' => 19,
+        b',' => 20,
+        b':' | b';' => 21,
+        b'=' => 22,
+        b'|' | b'&' => 23,
+        b'-' => 24,
+        b'_' => 25,
+        b'.' => 26,
+        b'+' => 27,
+        b'#' | b'$' | b'%' | b'@' => 28,
+        0x80..=0xC1 | 0xF5.. => return 0,
+        0xC2 => 30,
+        0xC3..=0xDF => 31,
+        0xE0..=0xE1 => 32,
+        0xE2 => 33,
+        0xE3 => 34,
+        0xE4..=0xED => 35,
+        0xEE..=0xEF => 36,
+        0xF0..=0xF4 => 37,
+        _ => 29,
+    };
+    1 << group
+}
+
+/// Groups, each as a set of one.
+pub fn each_of(groups: Groups) -> impl Iterator<Item = Groups> {
+    let rest = |&left: &Groups| (left != 0).then(|| left & (left - 1));
+    let left = std::iter::successors(Some(groups), rest).take_while(|&left| left != 0);
+    left.map(|left| left & left.wrapping_neg())
+}
