@@ -6,6 +6,7 @@ characters, such as ``.`` and ``\\S``, reads all groups but theirs. The oracle i
 
 from __future__ import annotations
 
+from itertools import product
 from random import Random
 
 import pytest
@@ -46,29 +47,57 @@ def vocabulary_of(random: Random) -> tokfold.Vocabulary:
     return tokfold.Vocabulary([*ordered, b"</s>"], stop_token_ids=[len(ordered)])
 
 
+def check(compiled: tokfold.CompiledGrammar, random: Random) -> None:
+    size, stops = len(compiled.vocabulary), set(compiled.vocabulary.stop_token_ids)
+    for _ in range(3):
+        matcher = tokfold.Matcher(compiled)
+        for _ in range(6):
+            allowed = set(allowed_tokens(mask_of(matcher, size)[0])) - stops
+            texts = set(range(size)) - stops
+            taken = {token for token in texts if matcher.fork().accept_token(token)}
+            assert allowed == taken, matcher.text
+            CASES["characters as a whole: masks"] += 1
+            if not allowed:
+                break
+            matcher.accept_token(random.choice(sorted(allowed)))
+
+
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize("classes", ["never", "now"])
 def test_masks(pattern: str, classes: str):
     random = Random(pattern)
     vocabulary = vocabulary_of(random)
-    stop = vocabulary.stop_token_ids[0]
     grammars = [
         tokfold.Grammar.from_regex(pattern),
         tokfold.Grammar.from_json_schema({"type": "string", "pattern": pattern, "maxLength": 30}),
     ]
     for grammar in grammars:
         compiled = compiled_with(grammar, vocabulary, classes=classes, pool=None)
-        for _ in range(3):
-            matcher = tokfold.Matcher(compiled)
-            for _ in range(6):
-                allowed = set(allowed_tokens(mask_of(matcher, len(vocabulary))[0])) - {stop}
-                taken = {
-                    token
-                    for token in range(len(vocabulary) - 1)
-                    if matcher.fork().accept_token(token)
-                }
-                assert allowed == taken, matcher.text
-                CASES["characters as a whole: masks"] += 1
-                if not allowed:
-                    break
-                matcher.accept_token(random.choice(sorted(allowed)))
+        check(compiled, random)
+
+
+@pytest.mark.parametrize("excluded", ["\u2028", "\u00a0", "x\u3042", "\U0001f600"])
+@pytest.mark.parametrize("classes", ["never", "now"])
+def test_free_text_of_bytes(excluded: str, classes: str):
+    """Free text takes bytes that are no characters, and a first byte may come twice."""
+    random = Random(excluded)
+    data = excluded.encode()
+    lead = next(byte for byte in data if byte >= 0x80)
+    place = data.index(lead)
+    twice = data[:place] + bytes([lead]) + data[place:]
+    pairs = [bytes(pair) for pair in product(b"abcdefghij", b"klmnopqrst")]
+    tokens = {bytes([byte]) for byte in range(256)}
+    tokens |= {pair + twice for pair in pairs[:60]}
+    tokens |= {pair + part for pair in pairs[60:] for part in (data, twice, data[:-1], data[1:])}
+    ordered = sorted(tokens)
+    vocabulary = tokfold.Vocabulary([*ordered, b"</s>"], stop_token_ids=[len(ordered)])
+    for format in (
+        {"type": "any_text", "excludes": [excluded]},
+        {
+            "type": "triggered_tags",
+            "triggers": [excluded],
+            "tags": [{"begin": excluded, "content": {"type": "any_text"}, "end": "."}],
+        },
+    ):
+        grammar = tokfold.Grammar.from_structural_tag({"format": format})
+        check(compiled_with(grammar, vocabulary, classes=classes, pool=None), random)

@@ -471,7 +471,12 @@ impl<'s> Case<'s> {
             let Some(next) = self.setting.earley.byte(place, byte)? else { break };
             (place, count) = (next, count + 1);
         }
-        let (after, here) = (self.next_bytes(place), self.next_bytes(last.place));
+        let (mut after, here) = (self.next_bytes(place), self.next_bytes(last.place));
+        // Nothing comes behind a text that ends by itself.
+        let is_whole = count > 0 && count == text.len();
+        if is_whole && self.stops.when_complete && self.accepts(place) {
+            after.clear();
+        }
         let ended = self.has_ended(last);
         for (engine, matcher) in self.lines[number].matchers.iter().enumerate() {
             let Some(matcher) = matcher else { continue };

@@ -72,3 +72,29 @@ pub fn each_of(groups: Groups) -> impl Iterator<Item = Groups> {
     let left = std::iter::successors(Some(groups), rest).take_while(|&left| left != 0);
     left.map(|left| left & left.wrapping_neg())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_character_past_ascii_has_the_group_of_its_first_byte() {
+        let mut buffer = [0; 4];
+        for character in '\0'..=char::MAX {
+            let bytes = character.encode_utf8(&mut buffer).as_bytes();
+            let is_text = group(bytes[0]) & TEXT != 0;
+            assert_eq!(is_text, !character.is_ascii(), "{character:?}");
+            assert_eq!(group(bytes[0]).count_ones(), 1, "{character:?}");
+            assert!(bytes[1..].iter().all(|&byte| group(byte) == 0), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn each_group_is_there_once() {
+        let all = (0..=255u8).fold(0, |all, byte| all | group(byte));
+        assert_eq!(each_of(all).count(), NUM_GROUPS);
+        assert_eq!(each_of(all).sum::<Groups>(), all);
+        assert_eq!(all, (1 << NUM_GROUPS) - 1);
+        assert_eq!(all & BROKEN, 0);
+    }
+}

@@ -66,3 +66,37 @@ pub fn reads_characters<S: Copy + PartialEq, E>(
     }
     Ok(true)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::groups::{TEXT, each_of};
+    use super::*;
+
+    /// Whether an automaton of all characters but one reads those of some groups. Its states are those of the reader,
+    /// and how many bytes of the one were read.
+    fn reads_without(missing: char, groups: Groups) -> bool {
+        let mut buffer = [0; 4];
+        let missing = missing.encode_utf8(&mut buffer).as_bytes();
+        let step = |(reader, read): (u8, Option<usize>), byte, _| {
+            let next = utf8_step(reader, byte);
+            let read = read.filter(|&read| missing.get(read) == Some(&byte)).map(|read| read + 1);
+            let next = next.filter(|_| read != Some(missing.len()));
+            Ok::<_, ()>(next.map(|next| (next, if next == BETWEEN { Some(0) } else { read })))
+        };
+        reads_characters(((BETWEEN, Some(0)), groups), |byte| byte, step) == Ok(true)
+    }
+
+    #[test]
+    fn groups_without_a_missing_character_are_read() {
+        for missing in ['\u{85}', 'é', '\u{800}', '\u{2028}', '\u{3000}', '你', '\u{feff}', '😀']
+        {
+            let own = group(missing.encode_utf8(&mut [0; 4]).as_bytes()[0]);
+            for groups in each_of(TEXT) {
+                assert_eq!(reads_without(missing, groups), groups != own, "{missing:?}");
+            }
+            assert!(!reads_without(missing, TEXT), "{missing:?}");
+            assert!(reads_without(missing, TEXT & !own), "{missing:?}");
+        }
+        assert!(reads_without('a', TEXT));
+    }
+}

@@ -335,8 +335,9 @@ impl Upper {
         let alphabet = network.alphabet();
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            let bit = if byte < 0x80 { group(byte) } else { group(byte) | BROKEN };
-            if leaves & bit != bit {
+            // Where one byte past ASCII leads elsewhere, nothing is said of characters by their bytes.
+            let bit = if byte < 0x80 { group(byte) } else { TEXT | BROKEN };
+            if leaves & bit == 0 {
                 let after = self.step_of(element, alphabet.class(byte));
                 if !self.has(after, element) {
                     leaves |= bit;

@@ -157,8 +157,9 @@ impl Descent {
         let alphabet = network.alphabet();
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            let bit = if byte < 0x80 { group(byte) } else { group(byte) | BROKEN };
-            if leaves & bit != bit {
+            // Where one byte past ASCII leads elsewhere, nothing is said of characters by their bytes.
+            let bit = if byte < 0x80 { group(byte) } else { TEXT | BROKEN };
+            if leaves & bit == 0 {
                 let after = step(self, alphabet.class(byte))?;
                 if !self.is_back(set, entry, after) {
                     leaves |= bit;
