@@ -499,8 +499,44 @@ def test_terminal_without_the_characters(grammar, tmp_path):
 def test_reader_that_leaves(grammar, tokenizer):
     command = f'"{sys.executable}" -m tokfold.cli classes "{grammar}" -t "{tokenizer}" | head -1'
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
-    result = processes.run(command, shell=True, env=environment, text=False)
+    result = processes.run(["sh", "-c", command], env=environment, text=False)
+    assert result.stdout.count(b"\n") == 1
+    assert result.stderr == b""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
+@pytest.mark.parametrize("reader", ["true", "head -c 1"])
+def test_a_reader_that_leaves_is_no_answer(grammar, tmp_path, reader):
+    """1 would be the answer "no"."""
+    text = tmp_path / "text"
+    text.write_text("[" * 400)
+    command = f'set -o pipefail; "{sys.executable}" -m tokfold.cli check "{grammar}" '
+    command += f'"{text}" "{text}" | {reader}'
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    result = processes.run(["bash", "-c", command], env=environment, text=False)
+    assert result.stderr == b""
+    assert result.returncode in (0, 2)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
+@pytest.mark.parametrize("command", ["--version", "--help"])
+def test_a_full_disk(command):
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
+    line = f'"{sys.executable}" -m tokfold.cli {command} > /dev/full'
+    result = processes.run(["sh", "-c", line], env=environment, text=False)
+    assert result.returncode == 2
+    assert result.stderr.startswith(b"error: ")
     assert b"Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("columns", ["0", "3", "10", "12"])
+def test_a_narrow_terminal(grammar, tmp_path, columns):
+    text = tmp_path / "text"
+    text.write_text("[" + "1" * 50 + "x" * 50)
+    for encoding in ("utf-8", "ascii"):
+        result = process("check", grammar, str(text), COLUMNS=columns, PYTHONIOENCODING=encoding)
+        assert result.returncode == 1
+        assert result.stderr == b""
 
 
 # --------------------------------------------------------------------- rendering

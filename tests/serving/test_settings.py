@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -64,7 +65,9 @@ class TestDeadlines:
     def test_limits_that_were_written_there_leave_deadlines_open(self, limits, monkeypatch):
         """An object of limits has all fields, and says nothing by those that are None."""
         monkeypatch.setenv("TOKFOLD_LIMITS", "")
-        Settings.publish(None, None, limits(max_rules=3, max_accept_milliseconds=5))
+        given = limits(max_rules=3, max_accept_milliseconds=5)
+        for name, value in Settings.variables(None, None, given).items():
+            monkeypatch.setenv(name, value)
         assert deadlines() == [2_000, 50, 5]
 
     @pytest.mark.parametrize("value", ["-1", "1.5", "soon"])
@@ -90,8 +93,24 @@ class TestDeadlines:
         monkeypatch.setenv("HOME", "/home/somebody")
         monkeypatch.setenv("TOKFOLD_CACHE_DIR", "~/cache")
         assert Settings.from_environment().cache_dir == Path("/home/somebody/cache")
-        Settings.publish("~/other", None, None)
+        for name, value in Settings.variables("~/other", None, None).items():
+            monkeypatch.setenv(name, value)
         assert Settings.from_environment().cache_dir == Path("/home/somebody/other")
+
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            ("", None, None),
+            (None, "sometimes", None),
+            (None, None, {"max_rules": 5}),
+            ("~/here", "auto", "none"),
+        ],
+    )
+    def test_what_is_wrong_changes_nothing(self, wrong):
+        before = dict(os.environ)
+        with pytest.raises((ValueError, TypeError)):
+            Settings.variables(*wrong)
+        assert dict(os.environ) == before
 
     def test_whitespace(self, monkeypatch):
         assert Settings.from_environment().whitespace is None

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from tokfold._checks import wrong_type
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
 
@@ -63,30 +65,31 @@ class Settings:
         return replace(self.limits, **changes)
 
     @classmethod
-    def from_environment(cls) -> Settings:
+    def from_environment(cls, environ: Mapping[str, str] = os.environ) -> Settings:
         """Read them.
 
         Raises:
             ValueError: a variable cannot be read; names it.
         """
-        folder = os.environ.get("TOKFOLD_CACHE_DIR")
-        classes: Any = os.environ.get("TOKFOLD_CLASSES") or "auto"
+        folder = environ.get("TOKFOLD_CACHE_DIR")
+        classes: Any = environ.get("TOKFOLD_CLASSES") or "auto"
         if classes not in get_args(ClassesMode):
             raise ValueError(f"TOKFOLD_CLASSES must be auto, now or never, not {classes!r}")
-        text = os.environ.get("TOKFOLD_LIMITS") or "{}"
+        text = environ.get("TOKFOLD_LIMITS") or "{}"
         try:
             limits = Limits(**json.loads(text))
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits: {error}"
             ) from error
-        deadlines = {name: _number(name, "milliseconds, or 0 for none") for name in _DEADLINES}
-        end_in_time = _switch("TOKFOLD_END_IN_TIME")
-        prefer_end = _number("prefer_end", "tokens, or 0 for none")
+        of = "milliseconds, or 0 for none"
+        deadlines = {name: _number(environ, name, of) for name in _DEADLINES}
+        end_in_time = _switch(environ, "TOKFOLD_END_IN_TIME")
+        prefer_end = _number(environ, "prefer_end", "tokens, or 0 for none")
         if prefer_end and not end_in_time:
             raise ValueError("TOKFOLD_PREFER_END needs TOKFOLD_END_IN_TIME=1, which counts tokens")
         place = Path(folder).expanduser() if folder else None
-        whitespace: Any = os.environ.get("TOKFOLD_WHITESPACE") or None
+        whitespace: Any = environ.get("TOKFOLD_WHITESPACE") or None
         if whitespace not in (None, *get_args(Whitespace)):
             choices = ", ".join(get_args(Whitespace))
             raise ValueError(f"TOKFOLD_WHITESPACE must be one of {choices}, not {whitespace!r}")
@@ -101,25 +104,36 @@ class Settings:
         )
 
     @staticmethod
-    def publish(
+    def variables(
         cache_dir: str | os.PathLike[str] | None,
         classes: ClassesMode | None,
         limits: Limits | None,
-    ) -> None:
-        """Write those that are given into the environment."""
+    ) -> dict[str, str]:
+        """What says those that are given in the environment, where it can be read with them.
+
+        Raises:
+            ArgumentTypeError: ``limits`` are none.
+            ValueError: a variable cannot be read, or ``cache_dir`` is empty.
+        """
+        if not isinstance(limits, Limits | None):
+            raise wrong_type("limits", "tokfold.Limits or None", limits)
+        out: dict[str, str] = {}
         if cache_dir is not None:
-            os.environ["TOKFOLD_CACHE_DIR"] = str(Path(cache_dir).expanduser().absolute())
+            if not os.fspath(cache_dir):
+                raise ValueError("cache_dir must name a folder; leave it out for none")
+            out["TOKFOLD_CACHE_DIR"] = str(Path(cache_dir).expanduser().absolute())
         if classes is not None:
-            os.environ["TOKFOLD_CLASSES"] = classes
+            out["TOKFOLD_CLASSES"] = classes
         if limits is not None:
-            os.environ["TOKFOLD_LIMITS"] = json.dumps(asdict(limits))
-        Settings.from_environment()
+            out["TOKFOLD_LIMITS"] = json.dumps(asdict(limits))
+        Settings.from_environment({**os.environ, **out})
+        return out
 
 
-def _number(name: str, of: str) -> int:
+def _number(environ: Mapping[str, str], name: str, of: str) -> int:
     """A number of the environment, or what stands for it there."""
     variable = f"TOKFOLD_{name.upper()}"
-    text = os.environ.get(variable) or str(getattr(Settings, name))
+    text = environ.get(variable) or str(getattr(Settings, name))
     try:
         number = int(text)
     except ValueError:
@@ -129,9 +143,9 @@ def _number(name: str, of: str) -> int:
     return number
 
 
-def _switch(variable: str) -> bool:
+def _switch(environ: Mapping[str, str], variable: str) -> bool:
     """A variable of the environment that is 1 or 0, or not there."""
-    text = os.environ.get(variable) or "0"
+    text = environ.get(variable) or "0"
     if text not in ("0", "1"):
         raise ValueError(f"{variable} must be 0 or 1, not {text!r}")
     return text == "1"

@@ -41,12 +41,11 @@ def main() -> None:
     try:
         for module in ("typer", "rich"):
             require(module, "cli", "the command line")
-    except MissingExtraError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    try:
         from tokfold.cli.app import run
 
         run()
+    except MissingExtraError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:  # while modules were being imported
         sys.exit(130)

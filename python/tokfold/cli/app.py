@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 import tokfold
 from tokfold._extras import require
 from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
-from tokfold.cli.console import report_error
+from tokfold.cli.console import leave_quietly, report_error
 from tokfold.errors import TokfoldError
 
 __all__ = ["app", "run"]
@@ -26,9 +26,12 @@ class _Group(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - Typer moved this class between packages
         try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            raise  # Typer leaves quietly when nobody reads any more
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+            return result
+        except BrokenPipeError as error:
+            leave_quietly()
+            raise typer.Exit(EXIT_ERROR) from error  # and not 1, the answer "no"
         except (TokfoldError, OSError, MemoryError) as error:
             report_error(error)
             raise typer.Exit(EXIT_ERROR) from error
@@ -72,7 +75,14 @@ app = typer.Typer(
 
 def _print_version(value: bool) -> None:
     if value:
-        typer.echo(f"tokfold {tokfold.__version__}")
+        try:
+            typer.echo(f"tokfold {tokfold.__version__}")
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                leave_quietly()
+            else:
+                report_error(error)
+            raise typer.Exit(EXIT_ERROR) from error
         raise typer.Exit
 
 

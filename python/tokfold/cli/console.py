@@ -7,6 +7,7 @@ everywhere: grammars and tokens are full of square brackets.
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,12 +19,35 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = ["Step", "fits_encoding", "print_json", "report_error", "report_note", "stdout", "steps"]
+__all__ = [
+    "Step",
+    "fits_encoding",
+    "leave_quietly",
+    "print_json",
+    "report_error",
+    "report_note",
+    "stdout",
+    "steps",
+]
+
+
+class _Results(Console):
+    """The console for results."""
+
+    def on_broken_pipe(self) -> None:
+        """Rich exits with 1 here, which is the answer "no"."""
+        raise BrokenPipeError
 
 
 def stdout() -> Console:
     """The console for results: 80 columns and no colour where it is no terminal."""
-    return Console(highlight=False, markup=False, emoji=False)
+    return _Results(highlight=False, markup=False, emoji=False)
+
+
+def leave_quietly() -> None:
+    """Nobody reads any more: what is left to be written goes nowhere."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _stderr() -> Console:

@@ -86,7 +86,7 @@ class Diagnosis:
         near = 4 * width
         left = [_shown(char) for char in _decoded(self.text[max(begin, self.at - near) : self.at])]
         right = [_shown(char) for char in _decoded(self.text[self.at : min(end, self.at + near)])]
-        room = width - 2 * len(ellipsis)
+        room = max(0, width - 2 * len(ellipsis))
         if cell_len("".join(left + right)) <= width and begin >= self.at - near:
             return "".join(left + right), cell_len("".join(left))
         is_cut = begin < self.at - near

@@ -17,6 +17,7 @@ See ``docs/serving.md``. Made for SGLang 0.5.23.
 
 from __future__ import annotations
 
+import os
 from os import PathLike
 from typing import TYPE_CHECKING, Any
 
@@ -51,13 +52,15 @@ def register(
 
     Raises:
         MissingExtraError: SGLang is not installed.
-        ValueError: a variable of the environment cannot be read.
+        ValueError: an argument or a variable of the environment cannot be read; nothing has
+            changed.
     """
     base = require(
         "sglang.srt.constrained.base_grammar_backend", "sglang", "tokfold.sglang.register"
     )
-    Settings.publish(cache_dir, classes, limits)
+    variables = Settings.variables(cache_dir, classes, limits)
     base.register_grammar_backend(NAME, create_backend)
+    os.environ.update(variables)
     _allow_on_the_command_line()
 
 

@@ -64,8 +64,8 @@ def install(
     Raises:
         MissingExtraError: vLLM is not installed.
         RuntimeError: this vLLM is made otherwise than tokfold knows it; nothing has changed.
-        ValueError: a variable of the environment cannot be read, or ``VLLM_PLUGINS`` keeps tokfold
-            out of the engine.
+        ValueError: an argument or a variable of the environment cannot be read, or
+            ``VLLM_PLUGINS`` keeps tokfold out of the engine; nothing has changed.
     """
     require("vllm.v1.structured_output", "vllm", "tokfold.vllm.install")
     allowed = os.environ.get("VLLM_PLUGINS")
@@ -74,9 +74,9 @@ def install(
             f"VLLM_PLUGINS is {allowed!r}, so that vLLM's engine will not load tokfold: "
             f"add {NAME} to it"
         )
-    Settings.publish(cache_dir, classes, limits)
+    variables = Settings.variables(cache_dir, classes, limits)
     wrap()
-    os.environ[VARIABLE] = "1"
+    os.environ.update({**variables, VARIABLE: "1"})
 
 
 def uninstall() -> None:
