@@ -56,6 +56,7 @@ from tokfold._history import (  # noqa: E402
     vocab_size,
     warn_of_no_stop,
 )
+from tokfold._loaders.checks import checked_ids  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
@@ -143,7 +144,12 @@ def processor(
         >>> model.generate(**inputs, logits_processor=[constrain])  # doctest: +SKIP
     """
     width = _width(model)
-    ends = _stops(model) if stop_token_ids is None else sorted(set(stop_token_ids))
+    if stop_token_ids is None:
+        ends = _stops(model)
+    else:
+        is_list = isinstance(stop_token_ids, Iterable) and not isinstance(stop_token_ids, str)
+        given = dict.fromkeys(stop_token_ids) if is_list else stop_token_ids
+        ends = [*checked_ids(given, width, "stop_token_ids")]
     if _is_compiled(grammar):
         compiled: Any = grammar
         for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
@@ -206,6 +212,8 @@ def _stops(model: Any) -> list[int]:  # noqa: ANN401
     if config is None:
         raise wrong_type("model", "a model of transformers", model)
     found = getattr(config, "eos_token_id", None)
+    if isinstance(found, torch.Tensor):
+        found = found.tolist()
     if found is None:
         return []
     return sorted({*found} if isinstance(found, list | tuple | set) else {int(found)})
@@ -268,6 +276,24 @@ class _Row:
     @property
     def is_open(self) -> bool:
         return not self.refused and self.failure is None and not self.matcher.is_terminated
+
+
+def _check_tensors(ids: torch.Tensor, scores: torch.Tensor) -> None:
+    """Refuse tensors that are not one row of ids and one of scores for each text.
+
+    Raises:
+        TypeError, ValueError: they are not; says what they are.
+    """
+    if ids.ndim != 2 or scores.ndim != 2 or len(ids) != len(scores):
+        raise ValueError(
+            f"input_ids of shape {tuple(ids.shape)} and scores of shape {tuple(scores.shape)} do "
+            "not belong together: they need (rows, length) and (rows, width), as many rows in both"
+        )
+    if ids.is_floating_point() or ids.is_complex() or not scores.is_floating_point():
+        raise TypeError(
+            f"input_ids must be whole numbers and scores floating, not {ids.dtype} and "
+            f"{scores.dtype}"
+        )
 
 
 def _kept(ids: torch.Tensor) -> Ids:
@@ -473,14 +499,30 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
 
         Raises:
             VocabularyError: there are fewer columns than tokens in the vocabulary.
-            ValueError: the number of rows is no multiple of the number of grammars.
+            TypeError: ``input_ids`` are no whole numbers, or ``scores`` not floating.
+            ValueError: they have other shapes; the number of rows is no multiple of the number of
+                grammars.
             MatcherStateError: a row was given a token that its grammar refuses, where
                 ``dead_rows="raise"``, or has no token left (seen on a CPU alone); or a generation
                 goes on that was left for another one.
             TokfoldError: a limit was passed, where ``on_error="raise"``.
         """
+        _check_tensors(input_ids, scores)
         check_width(scores.shape[-1], self._vocab_size)
         ids = _kept(input_ids)  # one wait for the device, instead of one for each look
+        try:
+            self._read(ids, scores.device)
+            self._ids = ids
+            self._masked(scores)
+            if scores.device.type == "cpu" and self._dead_rows == "raise":
+                self._check_choice(scores)
+        except MatcherStateError:
+            self._left[hash(_on_host(ids).tobytes())] = None  # what goes on behind it has no text
+            raise
+        return scores
+
+    def _read(self, ids: Ids, device: torch.device) -> None:
+        """Take the rows on to what was generated."""
         was_open, self._open = self._open, None
         if was_open is not None and self._goes_on(ids, was_open):
             self._one_token_on(ids[:, -1].tolist(), was_open)
@@ -490,12 +532,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             self._look_behind_the_end(ids)
         else:
             self._leave(ids)
-            self._begin(ids, scores.device)
-        self._ids = ids
-        self._masked(scores)
-        if scores.device.type == "cpu" and self._dead_rows == "raise":
-            self._check_choice(scores)
-        return scores
+            self._begin(ids, device)
 
     def _waiting(self, ids: Ids) -> dict[int, tuple[int, ...]]:
         """What may come in rows whose texts ended by themselves, and in which no stop came since.
@@ -665,7 +702,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         while row.accepted < len(tokens) and row.is_open:
             token = int(tokens[row.accepted])
             try:
-                taken = row.matcher.accept_token(token)
+                # A model may have more ids than the vocabulary: their scores are masked.
+                taken = 0 <= token < self._vocab_size and row.matcher.accept_token(token)
             except TokfoldError as error:
                 self._fail(row, index, error, row.accepted + 1)
                 break

@@ -722,3 +722,63 @@ def test_a_big_vocabulary() -> None:
         assert all(matcher.accept_token(token) for matcher in matchers)
         text = text[longest:]
     assert all(matcher.accept_token(2) for matcher in matchers)
+
+
+PADDED = tokfold.Vocabulary([b"</s>", b"a", b"b", b"c"], stop_token_ids=[0])
+
+
+@pytest.mark.parametrize("on_error", ["end", "raise", "unconstrained"])
+def test_a_token_past_the_vocabulary_had_been_masked(on_error):
+    """The model has more ids than the vocabulary, and dead beams take any of them."""
+    compiled = compiled_with(tokfold.Grammar.choices(["abc", "ac"]), PADDED)
+    prompt, behind = torch.tensor([[1, 2]]), torch.tensor([[1, 2, 40]])
+    processor = GrammarLogitsProcessor(compiled, on_error=on_error)
+    processor(prompt, torch.zeros(1, 64))
+    with pytest.raises(MatcherStateError, match=r"token 40, .* had been masked"):
+        processor(behind, torch.zeros(1, 64))
+    processor = GrammarLogitsProcessor(compiled, on_error=on_error, dead_rows="leave")
+    processor(prompt, torch.zeros(1, 64))
+    assert processor(behind, torch.zeros(1, 64)).isfinite().all()  # as it is
+    assert not processor.failures
+
+
+@pytest.mark.parametrize(
+    ("of_ids", "of_scores", "said"),
+    [
+        ((2, 3), (3, 4), r"input_ids of shape \(2, 3\) and scores of shape \(3, 4\)"),
+        ((3, 3), (2, 4), "as many rows in both"),
+        ((3,), (1, 4), r"shape \(3,\)"),
+        ((1, 3), (4,), r"shape \(4,\)"),
+    ],
+)
+def test_tensors_of_other_shapes(of_ids, of_scores, said):
+    processor = GrammarLogitsProcessor(compiled_with(tokfold.Grammar.choices(["ab"]), PADDED))
+    scores = torch.zeros(of_scores)
+    with pytest.raises(ValueError, match=said):
+        processor(torch.zeros(of_ids, dtype=torch.int64), scores)
+    assert scores.isfinite().all()
+
+
+def test_no_text_begins_behind_an_error():
+    compiled = compiled_with(tokfold.Grammar.choices(["abc", "ac"]), PADDED)
+    processor = GrammarLogitsProcessor(compiled)
+
+    def allowed(*tokens: int) -> list[int]:
+        row = processor(torch.tensor([[1, 2, *tokens]]), torch.zeros(1, 4))
+        return row.isfinite().nonzero()[:, 1].tolist()
+
+    assert (allowed(), allowed(1)) == ([1], [2, 3])
+    with pytest.raises(MatcherStateError, match="had been masked"):
+        allowed(1, 1)
+    for tokens in ((1, 1, 2), (1, 1, 2, 3)):
+        with pytest.raises(MatcherStateError, match="goes on that was left"):
+            allowed(*tokens)
+    assert allowed() == [1]  # another generation
+
+
+def test_tensors_of_other_types():
+    processor = GrammarLogitsProcessor(compiled_with(tokfold.Grammar.choices(["ab"]), PADDED))
+    whole, floating = torch.zeros(1, 4, dtype=torch.int64), torch.zeros(1, 4)
+    for given in ((whole, whole), (floating, floating)):
+        with pytest.raises(TypeError, match="input_ids must be whole numbers and scores floating"):
+            processor(*given)
