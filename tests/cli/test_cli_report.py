@@ -125,6 +125,14 @@ def test_replay_reads_a_report(folder):
     assert "has no case" in fails("replay", output)
 
 
+def test_no_paths_of_the_environment(folder, monkeypatch):
+    monkeypatch.setenv("TOKFOLD_CACHE_DIR", "/home/somebody/private")
+    monkeypatch.setenv("TOKFOLD_CLASSES", "never")
+    found = report(folder / "pairs.gbnf")
+    assert found["environment"]["TOKFOLD_CACHE_DIR"] == "(a path)"
+    assert found["environment"]["TOKFOLD_CLASSES"] == "never"
+
+
 def test_an_error_is_the_result(folder):
     found = report(folder / "bad.gbnf", "--text", folder / "text.txt")
     assert found["result"]["error"] == "GrammarSyntaxError"

@@ -129,7 +129,7 @@ def report(
         "python": _python(),
         "platform": _platform(),
         "packages": _packages(),
-        "environment": {k: v for k, v in sorted(os.environ.items()) if k.startswith("TOKFOLD_")},
+        "environment": _environment(),
     }
     vocabulary = None if tokenizer is None else read_tokenizer(tokenizer)
     if tokenizer is not None and vocabulary is not None:
@@ -181,6 +181,12 @@ def _options(text: str | None, grammar: str | None) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise TokfoldError(f"--options takes an object of JSON, not {json.dumps(found)[:40]}")
     return found
+
+
+def _environment() -> dict[str, str]:
+    """The variables of tokfold; of those that are paths only that they are set."""
+    ours = ((k, v) for k, v in sorted(os.environ.items()) if k.startswith("TOKFOLD_"))
+    return {k: "(a path)" if os.sep in v or v.startswith("~") else v for k, v in ours}
 
 
 def _python() -> dict[str, Any]:

@@ -32,6 +32,13 @@ _MODES: Mapping[object, Reasoning] = {
 }
 
 
+_OTHERS = [
+    ("mistralsmall(32|2506)|devstral", "mistral_13"),
+    ("deepseekv3(0324)?$", "deepseek_r1"),
+]
+"""Models whose family has the name of others: what their squeezed names begin with."""
+
+
 def families() -> list[str]:
     """List the names of the model families that :func:`for_model` knows, sorted.
 
@@ -171,7 +178,10 @@ def _family_name(model: object) -> str:
         # the longest name that a model's name begins with, then what is spelled alike
         begun = [name for name in names if wanted.startswith(name)]
         near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2)
-        said = " or ".join(dict.fromkeys(repr(names[name]) for name in near))
+        found = [names[name] for name in near]
+        if other := next((of for start, of in _OTHERS if re.match(start, wanted)), None):
+            found = [other]
+        said = " or ".join(dict.fromkeys(map(repr, found)))
         hint = f"; did you mean {said}?" if said else ""
         if wanted.startswith(("hermes", "nous", "qwen25", "qwen2", "granite4")):
             hint = (

@@ -88,7 +88,9 @@ class CompiledGrammar:
         """The grammar, as XGrammar gives it back after compiling."""
         if self._folded is None:
             return self._inner.grammar
-        return self.byteless.grammar
+        # Tokens that are taken whole are of a vocabulary.
+        takes_tokens = bool(GrammarForm(self._grammar).token_edges)
+        return self.plain.grammar if takes_tokens else self.byteless.grammar
 
     @property
     def tokenizer_info(self) -> xgr.TokenizerInfo:
