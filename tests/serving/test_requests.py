@@ -61,3 +61,25 @@ def test_choices_without_nul_and_lone_surrogates():
     for text, said in (("a\0", "this choice holds NUL"), ("\ud800", "a lone surrogate")):
         with pytest.raises(tokfold.UnsupportedGrammarError, match=said):
             choices(["a", text])
+
+
+@pytest.mark.parametrize(
+    ("tag", "said"),
+    [
+        ({"structures": [{"begin": "<a>", "schema": {}}], "triggers": ["<a"]}, "'end' is missing"),
+        ({"structures": [{"begin": "<a>", "schema": {}, "end": ""}]}, "'triggers' is missing"),
+        ({"structures": [3], "triggers": ["<a"]}, "one of them is a value of another kind"),
+        ({"structures": 3, "triggers": ["<a"]}, "one of them is a value of another kind"),
+    ],
+)
+def test_what_a_tag_of_the_old_form_lacks(tag, said):
+    with pytest.raises(ValueError, match="a structural tag of the old form has triggers") as caught:
+        any_tag(json.dumps(tag))
+    assert said in str(caught.value)
+    assert "Error" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["abc", {"a": 1}, 3, [], ["a", 1], None])
+def test_choices_that_are_no_list_of_texts(given):
+    with pytest.raises(ValueError, match="choices are a list of texts, at least one"):
+        choices(given)

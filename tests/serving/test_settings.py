@@ -70,7 +70,7 @@ class TestDeadlines:
             monkeypatch.setenv(name, value)
         assert deadlines() == [2_000, 50, 5]
 
-    @pytest.mark.parametrize("value", ["-1", "1.5", "soon"])
+    @pytest.mark.parametrize("value", ["-1", "1.5", "soon", "99999999999999999999"])
     @pytest.mark.parametrize("name", NAMES)
     def test_values_that_are_none(self, monkeypatch, name, value):
         variable = f"TOKFOLD_{name.upper()}_MILLISECONDS"
@@ -101,6 +101,7 @@ class TestDeadlines:
         "wrong",
         [
             ("", None, None),
+            (__file__, None, None),
             (None, "sometimes", None),
             (None, None, {"max_rules": 5}),
             ("~/here", "auto", "none"),
@@ -108,7 +109,7 @@ class TestDeadlines:
     )
     def test_what_is_wrong_changes_nothing(self, wrong):
         before = dict(os.environ)
-        with pytest.raises((ValueError, TypeError)):
+        with pytest.raises((ValueError, TypeError, tokfold.ArtifactError)):
             Settings.variables(*wrong)
         assert dict(os.environ) == before
 

@@ -536,6 +536,11 @@ class TestValidation:
         with pytest.raises(VLLMValidationError, match="trigger"):
             verify(make_params(structural_tag=json.dumps({"format": free}))[0])
 
+    @pytest.mark.parametrize("given", ['"abc"', '{"a": 1}', 3, [], "3"])
+    def test_choices_that_are_no_list_of_texts(self, given) -> None:
+        with pytest.raises(VLLMValidationError, match="choices are a list of texts"):
+            verify(make_params(choice=given)[0])
+
     def test_a_tag_that_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:
         monkeypatch.setattr(backend_module, "_passed", Passed())
         monkeypatch.setattr(

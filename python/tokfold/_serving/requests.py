@@ -70,6 +70,12 @@ def checked(text: str, what: str, *, is_json: bool = False) -> str:
     return text
 
 
+_OLD_FORM = (
+    "a structural tag of the old form has triggers, a list of texts, and structures, a list of "
+    "objects with begin, schema and end"
+)
+
+
 def any_tag(text: str) -> dict[str, Any]:
     """A structural tag of a request as a value; one of the old form in the new one.
 
@@ -90,11 +96,10 @@ def any_tag(text: str) -> dict[str, Any]:
         return tag
     try:
         return in_new_form(tag, _schema)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(
-            "a structural tag of the old form has triggers, and structures of begin, schema and "
-            f"end: {error!r}"
-        ) from error
+    except KeyError as error:
+        raise ValueError(f"{_OLD_FORM}; {error.args[0]!r} is missing") from error
+    except (AttributeError, TypeError) as error:
+        raise ValueError(f"{_OLD_FORM}; one of them is a value of another kind") from error
 
 
 def _schema(text: str, path: str) -> object:

@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from tokfold._cache import check_folder
 from tokfold._checks import wrong_type
 from tokfold.engine import ClassesMode
+from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
 
 __all__ = ["Settings"]
@@ -113,6 +115,7 @@ class Settings:
 
         Raises:
             ArgumentTypeError: ``limits`` are none.
+            ArtifactError: ``cache_dir`` is a file.
             ValueError: a variable cannot be read, or ``cache_dir`` is empty.
         """
         if not isinstance(limits, Limits | None):
@@ -121,7 +124,9 @@ class Settings:
         if cache_dir is not None:
             if not os.fspath(cache_dir):
                 raise ValueError("cache_dir must name a folder; leave it out for none")
-            out["TOKFOLD_CACHE_DIR"] = str(Path(cache_dir).expanduser().absolute())
+            folder = Path(cache_dir).expanduser().absolute()
+            check_folder(folder)
+            out["TOKFOLD_CACHE_DIR"] = str(folder)
         if classes is not None:
             out["TOKFOLD_CLASSES"] = classes
         if limits is not None:
@@ -138,7 +143,7 @@ def _number(environ: Mapping[str, str], name: str, of: str) -> int:
         number = int(text)
     except ValueError:
         number = -1
-    if number < 0:
+    if not 0 <= number <= MOST_MILLISECONDS:
         raise ValueError(f"{variable} must be whole {of}, not {text!r}")
     return number
 

@@ -299,7 +299,7 @@ def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
         return "regex", checked(params.regex, "regex")
     if params.choice is not None:
         texts = _json.loads(params.choice) if isinstance(params.choice, str) else params.choice
-        return "grammar", choices(list(texts))
+        return "grammar", choices([*texts] if isinstance(texts, tuple) else texts)
     if params.grammar is not None:
         text = checked(params.grammar, "grammar")
         return ("lark" if _is_lark(text) else "grammar"), text
