@@ -4,6 +4,8 @@
 //! of its first byte: patterns leave out few of these characters, blanks and ends of lines as a rule, and the others
 //! begin with other bytes.
 
+use std::ops::RangeInclusive;
+
 /// A set of groups.
 pub type Groups = u64;
 
@@ -66,6 +68,20 @@ pub fn group(byte: u8) -> Groups {
     1 << group
 }
 
+/// The bytes with which the characters past ASCII of a group begin, which is a set of one.
+pub(super) fn first_bytes(group: Groups) -> RangeInclusive<u8> {
+    match group.trailing_zeros() {
+        30 => 0xC2..=0xC2,
+        31 => 0xC3..=0xDF,
+        32 => 0xE0..=0xE1,
+        33 => 0xE2..=0xE2,
+        34 => 0xE3..=0xE3,
+        35 => 0xE4..=0xED,
+        36 => 0xEE..=0xEF,
+        _ => 0xF0..=0xF4,
+    }
+}
+
 /// Groups, each as a set of one.
 pub fn each_of(groups: Groups) -> impl Iterator<Item = Groups> {
     let rest = |&left: &Groups| (left != 0).then(|| left & (left - 1));
@@ -86,6 +102,14 @@ mod tests {
             assert_eq!(is_text, !character.is_ascii(), "{character:?}");
             assert_eq!(group(bytes[0]).count_ones(), 1, "{character:?}");
             assert!(bytes[1..].iter().all(|&byte| group(byte) == 0), "{character:?}");
+        }
+    }
+
+    #[test]
+    fn first_bytes_are_those_of_their_group() {
+        for one in each_of(TEXT) {
+            let of_group = (0..=255u8).filter(|&byte| group(byte) == one);
+            assert!(of_group.eq(first_bytes(one)), "{one:#x}");
         }
     }
 

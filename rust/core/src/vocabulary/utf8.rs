@@ -1,6 +1,6 @@
 //! A reader of UTF-8, byte by byte.
 
-use super::groups::{Groups, group};
+use super::groups::{Groups, TEXT, each_of, first_bytes};
 
 /// States of a reader of UTF-8: between characters, before one, two or three more bytes of any
 /// kind, and after the four leading bytes whose next byte is narrower.
@@ -41,11 +41,11 @@ pub fn reads_characters<S: Copy + PartialEq, E>(
     let mut work = vec![(BETWEEN, start)];
     while let Some((reader, before)) = work.pop() {
         let mut last = None;
-        for byte in 128..=255u8 {
+        let firsts =
+            each_of(if reader == BETWEEN { groups & TEXT } else { 0 }).flat_map(first_bytes);
+        let others = if reader == BETWEEN { 0..0 } else { 0x80..0xC0 };
+        for byte in firsts.chain(others) {
             let Some(next) = utf8_step(reader, byte) else { continue };
-            if reader == BETWEEN && groups & group(byte) == 0 {
-                continue;
-            }
             // Bytes of one class stand side by side.
             let this = Some((class(byte), next));
             if std::mem::replace(&mut last, this) == this {
@@ -69,7 +69,7 @@ pub fn reads_characters<S: Copy + PartialEq, E>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::groups::{TEXT, each_of};
+    use super::super::groups::group;
     use super::*;
 
     /// Whether an automaton of all characters but one reads those of some groups. Its states are those of the reader,
