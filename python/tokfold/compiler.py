@@ -784,7 +784,7 @@ def _key_of(source: object) -> str:
 
 
 def _said(option: object) -> object:
-    """What an option that is no JSON value says: all of a grammar; its ``repr`` leaves most out."""
+    """A JSON value that identifies an option which is none. The ``repr`` of a grammar does not."""
     if isinstance(option, Grammar):
         return ["grammar", option.fingerprint]
     return dict(option) if isinstance(option, Mapping) else repr(option)

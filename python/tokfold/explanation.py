@@ -205,7 +205,7 @@ def _place(matcher: Explained, further: bytes, read: int, is_stop: bool) -> Sche
     place = place_in_schema(matcher, further, read, is_whole=is_stop)
     if further or is_stop or place is None or place.reasons:
         return place
-    # A token that is no text is refused as a byte is that no JSON has.
+    # A token that is no text is refused for the same reason as a byte that no JSON text has.
     return place_in_schema(matcher, b"\0")
 
 

@@ -518,6 +518,23 @@ def test_a_reader_that_leaves_is_no_answer(grammar, tmp_path, reader):
     assert result.returncode in (0, 2)
 
 
+@pytest.mark.parametrize("module", ["typer", "rich"])
+def test_ctrl_c_while_a_library_is_imported(module):
+    code = f"""
+import sys
+class Interrupting:
+    def find_spec(self, name, path, target=None):
+        if name == {module!r}:
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from tokfold.cli import main
+main()
+"""
+    result = process("check", "grammar", "text", code=code)
+    assert result.returncode == 130
+    assert result.stderr == b""
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk")
 @pytest.mark.parametrize("command", ["--version", "--help"])
 def test_a_full_disk(command):

@@ -782,3 +782,25 @@ def test_tensors_of_other_types():
     for given in ((whole, whole), (floating, floating)):
         with pytest.raises(TypeError, match="input_ids must be whole numbers and scores floating"):
             processor(*given)
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (0, "stop_token_ids: expected a list of token ids, found 0"),
+        ("</s>", "stop_token_ids: expected a list of token ids, found '</s>'"),
+        ([1.5], "stop_token_ids"),
+        ([10**6], "stop_token_ids: id 1000000 is outside"),
+    ],
+)
+def test_stop_tokens_of_a_processor_that_are_none(model, tokenizer, given, said):
+    with pytest.raises(tokfold.VocabularyError, match=said):
+        tokfold.transformers.processor(model, tokenizer, ["yes"], stop_token_ids=given)
+
+
+def test_stop_tokens_may_be_given_twice_and_as_a_tensor(model, tokenizer, monkeypatch):
+    end = tokenizer.eos_token_id
+    made = tokfold.transformers.processor(model, tokenizer, ["yes"], stop_token_ids=[end, end])
+    monkeypatch.setattr(model.generation_config, "eos_token_id", torch.tensor([end, 5]))
+    other = tokfold.transformers.processor(model, tokenizer, ["yes"])
+    assert (end in made._ends, sorted(other._ends)) == (True, sorted([end, 5]))

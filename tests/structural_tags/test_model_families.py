@@ -478,6 +478,18 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         "",
         "there is no model family 'other'; did you mean 'cohere'? there are: cohere, c",
     ),
+    *(
+        ({"model": name}, "", f"did you mean '{family}'?")
+        for name, family in [
+            ("mistral-small-3.2", "mistral_13"),
+            ("mistralai/Mistral-Small-3.2-24B-Instruct-2506", "mistral_13"),
+            ("Devstral-Small-2507", "mistral_13"),
+            ("mistral-small-2503", "mistral"),
+            ("deepseek-v3", "deepseek_r1"),
+            ("deepseek-ai/DeepSeek-V3-0324", "deepseek_r1"),
+            ("deepseek-v3.2-exp", "deepseek_v3_2"),
+        ]
+    ),
     ({"model": None}, "", "there is no model family null; there are: cohere"),
     ({"model": ["llama"]}, "", "there is no model family a list; there are"),
     ({"reasoning": 1}, "reasoning", "'auto', true or false, and not the number 1"),

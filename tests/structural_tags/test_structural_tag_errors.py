@@ -12,7 +12,7 @@ from strategies.structural_tags import of, tag, token
 from tokfold._tags.assembly import check_tag
 from tokfold._tags.reading import read
 from tokfold.errors import StructuralTagError, TokfoldError
-from tokfold.structural_tags import assemble
+from tokfold.structural_tags import LeafCache, assemble
 
 A = of("const_string", value="a")
 VOCABULARY = tokfold.Vocabulary([b"a", b"<A>", b"<A>"])
@@ -220,3 +220,18 @@ def test_a_deadline_ends_the_conversion_of_a_tag():
         tokfold.Grammar.from_structural_tag(
             {"format": format}, interrupt=tokfold.Interrupt(milliseconds=0)
         )
+
+
+def test_limits_that_bound_no_conversion_share_leaves():
+    cache = LeafCache()
+    given = {"format": of("json_schema", json_schema=WIDE)}
+    for limits in (
+        None,
+        tokfold.Limits(),
+        tokfold.Limits(max_compile_milliseconds=60_000, max_mask_milliseconds=50),
+        tokfold.Limits(max_mask_work=1_000_000),
+    ):
+        assemble(given, cache=cache, limits=limits)
+    assert (cache.info.misses, cache.info.hits) == (1, 3)
+    assemble(given, cache=cache, limits=tokfold.Limits(max_schema_states=1_000))
+    assert cache.info.misses == 2

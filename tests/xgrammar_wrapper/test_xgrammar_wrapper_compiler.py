@@ -42,6 +42,14 @@ def test_all_ways_to_compile() -> None:
         assert compiled.is_compressed, compiled.fallback_reason
 
 
+def test_a_grammar_that_names_tokens_comes_back() -> None:
+    text = 'root ::= Token(2) "a" | ExcludeToken(1)'
+    plain = xgr.GrammarCompiler(make_info()).compile_grammar(text)
+    compiled = txgr.GrammarCompiler(make_info()).compile_grammar(text)
+    assert compiled.is_compressed, compiled.fallback_reason
+    assert str(compiled.grammar) == str(plain.grammar)
+
+
 def test_the_grammar_comes_back_as_from_xgrammar() -> None:
     plain, compiled = compiled_pair('root ::= root "a" | b\nb ::= "b" | "bb"')
     assert str(compiled.grammar) == str(plain.grammar)

@@ -111,7 +111,7 @@ class Settings:
         classes: ClassesMode | None,
         limits: Limits | None,
     ) -> dict[str, str]:
-        """What says those that are given in the environment, where it can be read with them.
+        """The variables that hold the given settings; the environment is read with them first.
 
         Raises:
             ArgumentTypeError: ``limits`` are none.

@@ -80,10 +80,9 @@ def of_tag(
     check_limits(limits)
     if not isinstance(additional_properties, bool):
         raise TypeError("additional_properties must be True or False")
-    bounds = None if limits == DEFAULT_LIMITS else limits
     with governing(Interrupt._of(interrupt, limits or DEFAULT_LIMITS)):
-        format, settings = read_tag(tag, Settings(vocabulary, additional_properties, limits=bounds))
-        return of_format(format, settings, cache)
+        settings = Settings(vocabulary, additional_properties, limits=_bounds(limits))
+        return of_format(*read_tag(tag, settings), cache)
 
 
 def check_tag(tag: object, limits: Limits) -> None:
@@ -93,7 +92,16 @@ def check_tag(tag: object, limits: Limits) -> None:
         The errors of :meth:`tokfold.Grammar.from_structural_tag`.
     """
     with governing(Interrupt._of(None, limits)):
-        of_format(*read_tag(tag, Settings(any_token=True, limits=limits)))
+        of_format(*read_tag(tag, Settings(any_token=True, limits=_bounds(limits))))
+
+
+def _bounds(limits: Limits | None) -> Limits | None:
+    """The bounds that a conversion obeys, for the keys of leaves: None for the defaults.
+
+    Bounds of masks say nothing about a conversion, and its deadline is that of the interrupt.
+    """
+    bounds = None if limits is None else Limits(**limits.as_fields())
+    return None if bounds == DEFAULT_LIMITS else bounds
 
 
 @dataclass(frozen=True, eq=False)

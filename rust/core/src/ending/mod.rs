@@ -395,7 +395,7 @@ impl Asking<'_> {
 pub(crate) struct Countdown {
     /// Upper bounds on the fewest letters.
     letters: Letters,
-    /// The same of the fewest bytes, if the grammar takes some tokens whole.
+    /// Upper bounds on the fewest bytes, which are not the fewest letters if the grammar takes some tokens whole.
     bytes_alone: Option<Letters>,
     /// The most letters that one token adds to what is needed; `None` where letters bound no tokens.
     pub(crate) most_raised: Option<u32>,

@@ -335,7 +335,8 @@ impl Upper {
         let alphabet = network.alphabet();
         let mut leaves = 0;
         for byte in 0..=255u8 {
-            // Where one byte past ASCII leads elsewhere, nothing is said of characters by their bytes.
+            // If one byte past ASCII does not lead back, each group of characters is checked below as a whole: the
+            // first bytes of a group may lead back while the bytes behind them do not.
             let bit = if byte < 0x80 { group(byte) } else { TEXT | BROKEN };
             if leaves & bit == 0 {
                 let after = self.step_of(element, alphabet.class(byte));

@@ -84,12 +84,12 @@ impl Digests {
     }
 }
 
-/// For each class of bytes how many trie nodes are below the root over it, once that was asked for.
+/// For each class of bytes the number of trie nodes of the entries that begin with it, counted at the first question.
 #[derive(Default)]
 pub(in crate::engine) struct Begun(OnceLock<Box<[u32; 256]>>);
 
 impl Begun {
-    /// How many are below the root over the bytes that a frame can begin with.
+    /// The number of trie nodes of the entries that begin with a byte that a frame can read first.
     pub(in crate::engine) fn by(&self, network: &Network, trie: &Trie, frame: u32) -> u32 {
         let by_class = self.0.get_or_init(|| {
             let mut by_class = Box::new([0; 256]);

@@ -16,7 +16,7 @@ impl Walker {
         out.into_iter().map(|(_, state)| state).collect()
     }
 
-    /// How many trie nodes are below the root over the bytes that a frame can begin with.
+    /// The number of trie nodes of the entries that begin with a byte that a frame can read first.
     pub(in crate::engine) fn nodes_begun(&self, frame: u32) -> u32 {
         self.begun.by(&self.network, &self.trie, frame)
     }

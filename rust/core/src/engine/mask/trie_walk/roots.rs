@@ -17,7 +17,7 @@ use std::sync::Arc;
 const LETTERS: usize = 257;
 /// Nodes from which on their children are sorted by letters.
 const MANY: usize = 16;
-/// Whatever can be read or not.
+/// All classes.
 const ALL: ClassSet = [u64::MAX; 4];
 
 /// Children of nodes, sorted by letter.
@@ -35,7 +35,7 @@ pub(super) struct Siblings {
 
 impl Siblings {
     fn new(trie: &Trie, places: Range<u32>, read: ClassSet) -> Self {
-        // The letter that is no byte stands alone, and has none here.
+        // The letter that is no byte has no byte here that its class could be looked up by. It has no siblings.
         let is_escape = !places.is_empty() && trie.is_escape(trie.child(places.start));
         Self { places, read: if is_escape { ALL } else { read } }
     }
