@@ -125,6 +125,20 @@ def test_replay_reads_a_report(folder):
     assert "has no case" in fails("replay", output)
 
 
+def test_a_report_without_a_verdict_agrees_once_its_grammar_is_read(folder):
+    """The error of the report is mended: whether the text is in the language it does not say."""
+    output = folder / "report.json"
+    run("report", folder / "bad.gbnf", "--text", folder / "text.txt", "-o", output)
+    found = json.loads(output.read_text(encoding="utf-8"))
+    assert "accepted" not in found["case"]
+    for text in ("yes", "no"):
+        found["case"] |= {"grammar": 'root ::= "yes"', "text": text}
+        output.write_text(json.dumps(found), encoding="utf-8")
+        assert json.loads(run("replay", output, "--json").stdout)["total"]["agreed"] == 1
+    run("report", folder / "pairs.gbnf", "-o", output)  # no text
+    assert json.loads(run("replay", output, "--json").stdout)["total"]["agreed"] == 1
+
+
 def test_no_paths_of_the_environment(folder, monkeypatch):
     monkeypatch.setenv("TOKFOLD_CACHE_DIR", "/home/somebody/private")
     monkeypatch.setenv("TOKFOLD_CLASSES", "never")

@@ -57,7 +57,8 @@ class Case:
     root: str
     options: dict[str, Any]
     text: bytes
-    accepted: bool
+    accepted: bool | None
+    """None where a report has no verdict: it has no text, or an error came first."""
     prefix: bool | None
     """Whether the text begins some string of the grammar; None where the case does not say."""
     source: str
@@ -81,7 +82,7 @@ class Outcome:
     def agrees(self) -> bool:
         """Whether the engine says what the case says."""
         case = self.case
-        return self.accepted is case.accepted and case.prefix in (None, self.prefix)
+        return case.accepted in (None, self.accepted) and case.prefix in (None, self.prefix)
 
 
 def read_cases(data: bytes, name: str) -> list[Case]:
@@ -97,12 +98,12 @@ def read_cases(data: bytes, name: str) -> list[Case]:
     report = _case_of_report(data)
     if report is not None:
         data = report
-    cases = []
+    cases, has_verdict = [], report is None
     for index, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), start=1):
         if not line.strip():
             continue
         try:
-            cases.append(_case(line, index))
+            cases.append(_case(line, index, has_verdict))
         except (CaseError, RecursionError) as error:
             raise CaseError(f"{name}: line {index}: {error}") from error
     return cases
@@ -120,13 +121,14 @@ def _case_of_report(data: bytes) -> bytes | None:
         return None
     if not isinstance(found.get("case"), dict):
         raise CaseError("the report has no case: tokfold report GRAMMAR --text TEXT makes one")
-    case = {"accepted": False, **found["case"]}
+    case = {**found["case"]}
     if "bytes" not in case:
         case.setdefault("text", "")
     return json.dumps(case).encode()
 
 
-def _case(line: bytes, index: int) -> Case:
+def _case(line: bytes, index: int, has_verdict: bool) -> Case:
+    """A line; ``has_verdict`` says that it must have one."""
     try:
         found = json.loads(line)
     except UnicodeDecodeError as error:
@@ -148,7 +150,8 @@ def _case(line: bytes, index: int) -> Case:
         raise CaseError(f'"root" names a rule of "grammar"; there is none in "{kind}"')
     if "options" in found and kind not in _CONVERTED:
         raise CaseError(f'"options" are for {", ".join(_CONVERTED)}; "{kind}" takes none')
-    accepted, prefix = _checked(found, "accepted", bool), _checked(found, "prefix", bool, None)
+    accepted = _checked(found, "accepted", bool, *(() if has_verdict else (None,)))
+    prefix = _checked(found, "prefix", bool, None)
     if accepted and prefix is False:
         raise CaseError('"accepted" is true and "prefix" false: what is accepted can be read')
     root, options = _checked(found, "root", str, "root"), _checked(found, "options", dict, {})
