@@ -35,7 +35,7 @@ REFERENCE = {
     ],
     "Matchers": [
         *("Matcher", "MatcherState", "HealedPrompt", "PromptMatcher"),
-        *("Explanation", "allocate_bitmask"),
+        *("Explanation", "allocate_bitmask", "allowed_tokens", "apply_token_bitmask_"),
     ],
     "Batches": [
         "fill_bitmask_batch",

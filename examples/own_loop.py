@@ -23,12 +23,6 @@ def model(contexts):
     return random.normal(size=(len(contexts), len(vocabulary)))
 
 
-def masked(logits, bitmask):
-    """-inf where a bit is not set."""
-    bits = np.unpackbits(bitmask.view(np.uint8), axis=1, bitorder="little")
-    return np.where(bits[:, : logits.shape[1]], logits, -np.inf)
-
-
 matcher = tokfold.Matcher(compiled)
 bitmask = tokfold.allocate_bitmask(DRAFT + 1, len(vocabulary))
 output, calls = [], 0
@@ -41,14 +35,15 @@ while not matcher.is_terminated:
     draft, ahead = [], matcher.fork()
     while len(draft) < DRAFT and not ahead.is_terminated:
         ahead.fill_bitmask(bitmask)
-        draft.append(int(masked(np.zeros((1, len(vocabulary))), bitmask[:1])[0].argmax()))
+        draft.append(int(tokfold.allowed_tokens(bitmask[0], len(vocabulary))[0]))
         ahead.accept_token(draft[-1])
 
     # The model looks at all of them at once. Row i is what may come after i tokens of the draft.
     matcher.fill_bitmask_draft(draft, bitmask)
     logits = model([output + draft[:length] for length in range(len(draft) + 1)])
     calls += 1
-    for row, scores in enumerate(masked(logits, bitmask[: len(draft) + 1])):
+    tokfold.apply_token_bitmask_(logits, bitmask[: len(draft) + 1], len(vocabulary))
+    for row, scores in enumerate(logits):
         token = int(scores.argmax())
         output.append(token)
         matcher.accept_token(token)

@@ -45,7 +45,12 @@ if TYPE_CHECKING:
         fill_class_bitmask_batch,
         rollback_batch,
     )
-    from tokfold.bitmask import Unfolder, allocate_bitmask
+    from tokfold.bitmask import (
+        Unfolder,
+        allocate_bitmask,
+        allowed_tokens,
+        apply_token_bitmask_,
+    )
     from tokfold.classes import TokenClasses, compile_classes
     from tokfold.compiler import CompilerStatistics, GrammarCompiler
     from tokfold.engine import CompiledGrammar, GrammarCost, Shortest, compile
@@ -141,6 +146,8 @@ __all__ = [
     "VocabularyWarning",
     "accept_token_batch",
     "allocate_bitmask",
+    "allowed_tokens",
+    "apply_token_bitmask_",
     "compile",
     "compile_classes",
     "fill_bitmask_batch",
@@ -153,7 +160,7 @@ _PLACES = {
     name: module
     for module, names in {
         "batch": "accept_token_batch fill_bitmask_batch fill_class_bitmask_batch rollback_batch",
-        "bitmask": "Unfolder allocate_bitmask",
+        "bitmask": "Unfolder allocate_bitmask allowed_tokens apply_token_bitmask_",
         "classes": "TokenClasses compile_classes",
         "compiler": "CompilerStatistics GrammarCompiler",
         "engine": "CompiledGrammar GrammarCost Shortest compile",

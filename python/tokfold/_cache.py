@@ -11,6 +11,10 @@ nothing else. A process that is killed leaves at most an aside file, swept after
 result is returned all the same, with a :class:`CacheWarning`. A damaged entry is named in a
 warning, removed and made again.
 
+**Size.** The entries of a folder take :data:`MOST_BYTES` at most, or what the variable
+``TOKFOLD_MAX_CACHE_BYTES`` of the environment says. Where a new one takes them past it, those that
+were not asked for the longest are removed, by the times of their files.
+
 **Trust.** Entries are trusted as much as whoever can write to the folder: the checksum finds
 damage, not forgery. So the folder is created for its owner alone, and entries that are symbolic
 links are not followed. Do not point it at a folder that strangers can write to. ``expect`` guards
@@ -36,7 +40,7 @@ from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold._checks import wrong_type
 from tokfold.errors import ArtifactError
 
-__all__ = ["ArtifactCache", "CacheWarning", "check_folder", "usable_folder"]
+__all__ = ["ArtifactCache", "CacheWarning", "check_folder", "most_bytes", "usable_folder"]
 
 Make: TypeAlias = Callable[[], tuple[Mapping[str, JSON], Mapping[str, AnyArray]]]
 Check: TypeAlias = Callable[[Artifact, str], object]
@@ -44,7 +48,13 @@ Check: TypeAlias = Callable[[Artifact, str], object]
 _Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 _KEY = re.compile(r"[0-9a-f]{16,128}")
+_ENTRY = re.compile(r"[^/]+-[0-9a-f]{16,128}\.v[0-9]+\.tokfold")
 _STALE_SECONDS = 6 * 3600.0
+MOST_BYTES = 1 << 30
+"""Bytes of the entries of a folder: some 2,000 grammars over Llama 3."""
+BYTES_VARIABLE = "TOKFOLD_MAX_CACHE_BYTES"
+_KEPT = 0.75
+"""How much of the bound is kept where entries are removed, so that this is rare."""
 
 
 class CacheWarning(UserWarning):
@@ -132,6 +142,18 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
         raise ArtifactError(f"{path}: not a folder, so it cannot be a cache; choose another path")
 
 
+def most_bytes(environ: Mapping[str, str] = os.environ) -> int:
+    """The bound on the entries of a folder, in bytes.
+
+    Raises:
+        ValueError: the variable of the environment is no whole number.
+    """
+    said = environ.get(BYTES_VARIABLE, "").strip()
+    if said and not said.isdecimal():
+        raise ValueError(f"{BYTES_VARIABLE} must be a number of bytes, not {said!r}")
+    return int(said) if said else MOST_BYTES
+
+
 def usable_folder(folder: _Folder) -> _Folder:
     """The folder; None, and a warning, where a file has come in its place since it was named."""
     if folder is None or not _is_no_folder(folder):
@@ -148,12 +170,14 @@ class ArtifactCache:
 
     Raises:
         ArtifactError: ``folder`` is a file.
+        ValueError: the variable of the environment for its size is no whole number.
 
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         check_folder(folder)
         self.folder = os.path.abspath(folder)
+        self._most_bytes = most_bytes()
         self._has_warned = False
 
     def __repr__(self) -> str:
@@ -235,6 +259,8 @@ class ArtifactCache:
             raise ArtifactError(f"{path}: made for something else: {contradiction}")
         if check is not None:
             check(artifact, path)
+        with contextlib.suppress(OSError):
+            os.utime(path)  # it was asked for
         return artifact
 
     def _find_or_make(
@@ -274,18 +300,36 @@ class ArtifactCache:
             return
         self._has_warned = False
         with contextlib.suppress(OSError):
-            self._sweep()
+            self._sweep(path)
 
-    def _sweep(self) -> None:
-        """Remove what interrupted writes left behind hours ago."""
+    def _sweep(self, stored: str) -> None:
+        """Remove what interrupted writes left behind hours ago, and entries past the bound.
+
+        Args:
+            stored: the path of an entry that stays.
+        """
         oldest = time.time() - _STALE_SECONDS
+        kept: list[tuple[float, int, str]] = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if _artifact.ASIDE_NAME.fullmatch(entry.name):
-                    # Another process may remove it at any moment.
-                    with contextlib.suppress(OSError):
-                        if os.stat(entry.path, follow_symlinks=False).st_mtime < oldest:
-                            os.unlink(entry.path)
+                is_aside = _artifact.ASIDE_NAME.fullmatch(entry.name)
+                if not is_aside and not _ENTRY.fullmatch(entry.name):
+                    continue
+                # Another process may remove it at any moment.
+                with contextlib.suppress(OSError):
+                    status = os.stat(entry.path, follow_symlinks=False)
+                    if not is_aside:
+                        kept.append((status.st_mtime, status.st_size, entry.path))
+                    elif status.st_mtime < oldest:
+                        os.unlink(entry.path)
+        held = sum(size for _, size, _ in kept)
+        if held <= self._most_bytes:
+            return
+        for _, size, path in sorted(kept):
+            if held > self._most_bytes * _KEPT and path != stored:
+                with contextlib.suppress(OSError):
+                    os.unlink(path)
+                    held -= size
 
 
 def _own_header(artifact: Artifact) -> Artifact:

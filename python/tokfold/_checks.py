@@ -221,8 +221,10 @@ def checked_stops(stop_token_ids: object, vocabulary: Sized) -> list[int] | None
     """Stop tokens in place of the vocabulary's, or None; errors as :func:`checked_token`."""
     if stop_token_ids is None:
         return None
+    if whole_number(stop_token_ids) is not None:
+        stop_token_ids = [stop_token_ids]
     if isinstance(stop_token_ids, str | bytes) or not isinstance(stop_token_ids, Iterable):
-        raise wrong_type("stop_token_ids", "a list of token ids", stop_token_ids)
+        raise wrong_type("stop_token_ids", "a token id or a list of them", stop_token_ids)
     return checked_tokens(stop_token_ids, vocabulary)
 
 

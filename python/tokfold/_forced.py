@@ -10,10 +10,35 @@ from tokfold.errors import VocabularyError
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["encoded"]
+__all__ = ["encoded", "whole_characters", "written"]
 
 BEFORE = ("\n", "a", "0", ".", "=")
 """What stands before the text where a tokenizer puts a space before all that it encodes."""
+
+
+def written(
+    vocabulary: Vocabulary, data: bytes, encode: Callable[[str], Sequence[int]] | None
+) -> tuple[list[int], int]:
+    """The tokens of bytes, and how many of these merge with nothing that may follow.
+
+    Args:
+        vocabulary: of the tokens.
+        data: the bytes; of those at the end that are no whole character ``encode`` gives no token.
+        encode: as for :func:`encoded`; None: each token is the longest that fits.
+    """
+    if encode is None:
+        ids = vocabulary.encode_greedy(data)
+    else:
+        text = whole_characters(data)
+        data = text.encode()
+        ids = encoded(vocabulary, encode, text)
+    settled, end, count = len(data) - vocabulary._unsettled(data), 0, 0
+    for token_id in ids:
+        end += len(vocabulary[token_id])
+        if end > settled:
+            break
+        count += 1
+    return ids, count
 
 
 def encoded(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], text: str) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,14 @@ from tokfold import _core
 from tokfold._checks import check_number, whole_number, wrong_type
 from tokfold.classes import TokenClasses
 
-__all__ = ["Unfolder", "allocate_bitmask", "allow_only"]
+__all__ = [
+    "Unfolder",
+    "allocate_bitmask",
+    "allow_only",
+    "allowed_tokens",
+    "apply_token_bitmask_",
+    "bits_of",
+]
 
 
 def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
@@ -36,6 +44,89 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
     if batch < 0 or size < 1:
         raise ValueError(f"a bitmask needs batch >= 0 and size >= 1, not {batch} and {size}")
     return np.full((batch, (size + 31) // 32), -1, dtype=np.int32)
+
+
+def allowed_tokens(
+    row: npt.NDArray[np.int32], vocab_size: int | None = None
+) -> npt.NDArray[np.int64]:
+    """The ids that a row of a bitmask allows, ascending: int64.
+
+    Args:
+        row: int32, shape ``(words,)``.
+        vocab_size: ids from there on are left out: ``len(vocabulary)``. None: every bit counts;
+            those past the vocabulary are 0 in rows that a matcher wrote.
+
+    Raises:
+        ArgumentTypeError: ``row`` is no array of int32, or ``vocab_size`` no whole number.
+        ValueError: ``row`` has another shape, or fewer bits than ``vocab_size``.
+
+    Example:
+        >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+        >>> matcher = tokfold.Matcher(tokfold.compile('root ::= "a"+', vocabulary))
+        >>> matcher.accept_token(0)
+        True
+        >>> bitmask = tokfold.allocate_bitmask(1, len(vocabulary))
+        >>> matcher.fill_bitmask(bitmask)
+        True
+        >>> tokfold.allowed_tokens(bitmask[0], len(vocabulary))
+        array([0, 3])
+    """
+    if getattr(row, "ndim", 1) != 1:
+        raise ValueError(f"row must have the shape (words,), not {row.shape}: pass bitmask[0]")
+    return np.flatnonzero(bits_of(row, vocab_size))
+
+
+def apply_token_bitmask_(
+    logits: npt.NDArray[np.floating[Any]], bitmask: npt.NDArray[np.int32], vocab_size: int
+) -> npt.NDArray[np.floating[Any]]:
+    """Write -inf over the logits of tokens that a bitmask does not allow, in place.
+
+    :func:`tokfold.torch.apply_token_bitmask_` does so for tensors, on a GPU too.
+
+    Args:
+        logits: floating, shape ``(rows, width)`` or ``(width,)`` with ``vocab_size`` columns or more.
+        bitmask: int32, with as many dimensions and rows, and a bit for each token.
+        vocab_size: tokens of the vocabulary. Columns past it become -inf.
+
+    Returns:
+        ``logits``.
+
+    Raises:
+        ArgumentTypeError: an array has another type, or ``vocab_size`` is no whole number.
+        ValueError: the shapes do not fit each other, or ``logits`` cannot be written.
+
+    Example:
+        >>> logits = np.zeros((1, 4), dtype=np.float32)
+        >>> tokfold.apply_token_bitmask_(logits, np.array([[0b101]], dtype=np.int32), 3)
+        array([[  0., -inf,   0., -inf]], dtype=float32)
+    """
+    if not isinstance(logits, np.ndarray) or not np.issubdtype(logits.dtype, np.floating):
+        raise wrong_type("logits", "a numpy array of a floating dtype", logits)
+    allowed = bits_of(bitmask, vocab_size)
+    if logits.ndim not in (1, 2) or logits.shape[:-1] != allowed.shape[:-1]:
+        raise ValueError(
+            f"logits of shape {logits.shape} and a bitmask of shape {bitmask.shape} do not fit: "
+            "pass a row of each for each text"
+        )
+    if logits.shape[-1] < vocab_size:
+        raise ValueError(f"logits have {logits.shape[-1]} columns for {vocab_size} tokens")
+    np.copyto(logits[..., :vocab_size], -np.inf, where=allowed == 0)
+    logits[..., vocab_size:] = -np.inf
+    return logits
+
+
+def bits_of(bitmask: npt.NDArray[np.int32], size: int | None) -> npt.NDArray[np.uint8]:
+    """For each token of each row 1 where it is allowed, else 0; of rows of so many tokens."""
+    if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
+        raise wrong_type("the bitmask", "a numpy array of dtype int32", bitmask)
+    size = bitmask.shape[-1] * 32 if size is None else size
+    check_number("vocab_size", size, 1)
+    if size > bitmask.shape[-1] * 32:
+        raise ValueError(
+            f"the bitmask has {bitmask.shape[-1] * 32} bits in a row, fewer than the {size} tokens"
+        )
+    words = np.ascontiguousarray(bitmask).view(np.uint8)
+    return np.unpackbits(words, axis=-1, count=size, bitorder="little")
 
 
 def allow_only(row: npt.NDArray[np.int32], ids: Iterable[int]) -> None:

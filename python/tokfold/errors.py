@@ -87,8 +87,8 @@ class UnsupportedGrammarError(TokfoldError, ValueError):
 
     Attributes:
         construct: the construct, as grammar text names it (``"TagDispatch"``, ``"lookahead"``).
-        line: 1-based line.
-        column: 1-based column, in code points.
+        line: 1-based line; 1 where no grammar text says it, and then the message names no line.
+        column: 1-based column, in code points; 1 where no grammar text says it.
 
     Example:
         >>> vocabulary = tokfold.Vocabulary([b"a", b"</s>"], stop_token_ids=[1])

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._schema_records import SchemaPlace
-from tokfold.bitmask import allocate_bitmask
+from tokfold.bitmask import allocate_bitmask, bits_of
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.recognition import recognize
@@ -158,7 +158,7 @@ def allowed_bits(matcher: Explained) -> npt.NDArray[np.uint8]:
     size = len(matcher.compiled.vocabulary)
     bitmask = allocate_bitmask(1, size)
     matcher.fill_bitmask(bitmask)
-    return np.unpackbits(bitmask.view(np.uint8), count=size, bitorder="little")
+    return bits_of(bitmask[0], size)
 
 
 def _spent_rules(matcher: Explained, further: bytes, innermost: tuple[str, ...]) -> str:

@@ -22,7 +22,7 @@ from tokfold._checks import (
     shared,
     wrong_type,
 )
-from tokfold._forced import encoded, whole_characters
+from tokfold._forced import written
 from tokfold._names import Named, missing, with_our_options
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import (
@@ -105,7 +105,7 @@ class Matcher(metaclass=Named):
         self,
         compiled: CompiledGrammar,
         *,
-        stop_token_ids: Sequence[int] | None = None,
+        stop_token_ids: int | Sequence[int] | None = None,
         terminate_without_stop_token: bool | None = None,
         max_tokens: int | None = None,
         prefer_end: int = 0,
@@ -554,6 +554,9 @@ class Matcher(metaclass=Named):
     def text(self) -> bytes:
         """Everything read since the start.
 
+        It takes as long as the text is: who streams a text decodes ``vocabulary[token]`` of each
+        token.
+
         Raises:
             MatcherStateError: the matcher was made from a state without its text.
         """
@@ -576,6 +579,7 @@ class Matcher(metaclass=Named):
     def expected_bytes(self) -> bytes:
         """The bytes that may come next in a text of the grammar, ascending; none after the end.
 
+        A token that the grammar takes whole has no byte here: the mask has it.
         ``max_tokens`` does not count here: a token is allowed by its mask, and there it counts.
         """
         return b"" if self.is_terminated else self._core.expected()
@@ -620,7 +624,9 @@ class Matcher(metaclass=Named):
 
         A tokenizer writes a text in its own way, and a model expects that way. The last bytes that
         are forced may be the beginning of a longer token: the tokens with these bytes are left to
-        the model, whose mask allows what begins with them. The matcher stays where it is.
+        the model, whose mask allows what begins with them. A token that is taken whole, as a marker
+        of a tool call may be, is in the list where nothing else may come. The matcher stays where
+        it is.
 
         With ``max_tokens`` the list ends before the first token after which too few are left, so
         :meth:`accept_tokens` takes all of it in any case.
@@ -631,29 +637,35 @@ class Matcher(metaclass=Named):
                 space before each text, as Llama 2's does, the text is encoded behind another one.
                 By default each token is the longest that fits, which is not how tokenizers write
                 every text.
-            limit: as for :meth:`forced_bytes`.
+            limit: bytes, as for :meth:`forced_bytes`; a token that is taken whole counts as one.
             interrupt: ends the call early.
 
         Raises:
             VocabularyError: ``encode`` writes another text; without it, no token fits.
             MatcherStateError, LimitExceededError, CancelledError: as :meth:`forced_bytes`.
         """
-        data = self.forced_bytes(limit, interrupt=interrupt)
-        vocabulary = self.compiled.vocabulary
-        if encode is None:
-            ids = vocabulary.encode_greedy(data)
-        else:
-            text = whole_characters(data)
-            data = text.encode()
-            ids = encoded(vocabulary, encode, text)
-        settled, end, count = len(data) - vocabulary._unsettled(data), 0, 0
-        for token_id in ids:
-            end += len(vocabulary[token_id])
-            if end > settled:
-                break
-            count += 1
-        # Other tokens with these bytes may be fewer: max_tokens may not have room for these.
-        return ids[: self._core.fork().accept_prefix(ids[:count], _within(interrupt))]
+        limit = checked_count(limit, "limit")
+        fork, within = self._core.fork(), _within(interrupt)
+        forced: list[int] = []
+        try:
+            while limit > 0:
+                data = fork.forced_bytes(limit, within)
+                ids, settled = written(self.compiled.vocabulary, data, encode)
+                taken, whole = fork.accept_prefix(ids, within), None
+                if taken == len(ids) and not fork.is_terminated():
+                    whole = fork.forced_token(within)
+                # Before a token that is taken whole nothing merges.
+                forced += ids[: taken if whole is not None else min(taken, settled)]
+                if whole is None or not fork.accept_prefix([whole], within):
+                    break
+                forced.append(whole)
+                limit -= len(data) + 1
+                if fork.is_terminated():
+                    break
+        except CancelledError as error:
+            self._name_resume(error)
+            raise
+        return forced
 
     def process_prompt(self, token_ids: Sequence[int]) -> HealedPrompt:
         """Take back the last tokens of a prompt that a tokenizer may have merged with the text.

@@ -100,7 +100,7 @@ def processor(
     tokenizer: Any,  # noqa: ANN401 - of transformers
     grammar: Source | AnyCompiled | Sequence[AnyCompiled],
     *,
-    stop_token_ids: Iterable[int] | None = None,
+    stop_token_ids: int | Iterable[int] | None = None,
     limits: Limits | None = None,
     dead_rows: Literal["raise", "leave"] = "raise",
     on_error: OnError = "end",
@@ -147,8 +147,9 @@ def processor(
     if stop_token_ids is None:
         ends = _stops(model)
     else:
-        is_list = isinstance(stop_token_ids, Iterable) and not isinstance(stop_token_ids, str)
-        given = dict.fromkeys(stop_token_ids) if is_list else stop_token_ids
+        given = stop_token_ids
+        if isinstance(given, Iterable) and not isinstance(given, str):
+            given = dict.fromkeys(given)
         ends = [*checked_ids(given, width, "stop_token_ids")]
     if _is_compiled(grammar):
         compiled: Any = grammar

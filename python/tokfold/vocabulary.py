@@ -57,7 +57,7 @@ class Vocabulary(metaclass=Named):
     Args:
         token_bytes: bytes of token 0, 1, ...; ``None`` or ``b""`` for an id that is no token.
             Several ids may have the same bytes.
-        stop_token_ids: tokens that end the text; empty for none.
+        stop_token_ids: tokens that end the text, or one of them; empty for none.
         special_token_ids: tokens that a grammar does not take for their bytes. Those that are
             stop tokens too count as stop tokens.
         size: number of ids that the model puts out, if more than ``len(token_bytes)``; the rest
@@ -91,7 +91,7 @@ class Vocabulary(metaclass=Named):
     def __init__(
         self,
         token_bytes: Sequence[bytes | None],
-        stop_token_ids: Iterable[int] = (),
+        stop_token_ids: int | Iterable[int] = (),
         special_token_ids: Iterable[int] = (),
         size: int | None = None,
         *,
@@ -152,7 +152,7 @@ class Vocabulary(metaclass=Named):
         cls,
         path: str | os.PathLike[str],
         size: int | None = None,
-        stop_token_ids: Iterable[int] | None = None,
+        stop_token_ids: int | Iterable[int] | None = None,
         special_tokens: Mapping[str, int] | None = None,
     ) -> Vocabulary:
         """Read the vocabulary of a tokenizer file, or of a model folder. Needs no other package.
@@ -213,7 +213,7 @@ class Vocabulary(metaclass=Named):
         cls,
         tokenizer: object,
         size: int | None = None,
-        stop_token_ids: Iterable[int] | None = None,
+        stop_token_ids: int | Iterable[int] | None = None,
     ) -> Vocabulary:
         """Take the vocabulary of a tokenizer of transformers, fast or slow, or of tokenizers.
 
@@ -238,7 +238,7 @@ class Vocabulary(metaclass=Named):
         cls,
         encoding: object,
         size: int | None = None,
-        stop_token_ids: Iterable[int] | None = None,
+        stop_token_ids: int | Iterable[int] | None = None,
     ) -> Vocabulary:
         """Take the vocabulary of a ``tiktoken.Encoding``.
 
@@ -260,7 +260,7 @@ class Vocabulary(metaclass=Named):
         loaded: LoadedVocabulary,
         companions: Companions,
         size: int | None,
-        stop_token_ids: Iterable[int] | None,
+        stop_token_ids: int | Iterable[int] | None,
     ) -> Vocabulary:
         total = final_size(loaded, companions, size)
         del loaded.tokens[total:]
@@ -279,7 +279,7 @@ class Vocabulary(metaclass=Named):
         self,
         *,
         size: int | None = None,
-        stop_token_ids: Iterable[int] | None = None,
+        stop_token_ids: int | Iterable[int] | None = None,
         special_token_ids: Iterable[int] | None = None,
     ) -> Vocabulary:
         """Copy with other stop tokens, special tokens or size; ``None`` keeps what is.

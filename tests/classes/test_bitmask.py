@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 from classes.class_samples import words
 from support.processes import DEADLINE_S
-from tokfold import Grammar, Unfolder, Vocabulary, allocate_bitmask, compile_classes
+from tokfold import (
+    ArgumentTypeError,
+    Grammar,
+    Unfolder,
+    Vocabulary,
+    allocate_bitmask,
+    allowed_tokens,
+    apply_token_bitmask_,
+    compile_classes,
+)
 
 
 def bits(mask: np.ndarray, count: int) -> np.ndarray:
@@ -114,3 +123,55 @@ def test_unfolding_in_threads():
     for thread in threads:
         thread.join(DEADLINE_S)
     assert not wrong
+
+
+# Ids and logits of a row
+
+
+@pytest.mark.parametrize("size", [1, 31, 32, 33, 1_000])
+def test_the_ids_and_the_logits_of_rows(size):
+    rng = np.random.default_rng(size)
+    words_of = (size + 31) // 32
+    bitmask = rng.integers(-(2**31), 2**31, (3, words_of)).astype(np.int32)
+    expected = [
+        [token for token in range(size) if row[token // 32] >> token % 32 & 1] for row in bitmask
+    ]
+    assert [allowed_tokens(row, size).tolist() for row in bitmask] == expected
+    assert allowed_tokens(bitmask[0]).tolist()[: len(expected[0])] == expected[0]
+    for dtype in (np.float16, np.float32, np.float64):
+        logits = rng.normal(size=(3, size + 5)).astype(dtype)
+        before = logits.copy()
+        assert apply_token_bitmask_(logits, bitmask, size) is logits
+        for row, ids in enumerate(expected):
+            assert np.flatnonzero(logits[row] > -np.inf).tolist() == ids
+            assert (logits[row, ids] == before[row, ids]).all()
+        one = before[1].copy()
+        apply_token_bitmask_(one, bitmask[1], size)
+        assert (one == logits[1]).all()
+        apart = np.asfortranarray(before)  # of any stride
+        apply_token_bitmask_(apart[:, ::1], bitmask[:, :], size)
+        assert (apart == logits).all()
+
+
+def test_rows_and_logits_that_do_not_fit():
+    bitmask, logits = allocate_bitmask(2, 40), np.zeros((2, 40), np.float32)
+    for row in (bitmask.astype(np.int64)[0], [1, 2]):
+        with pytest.raises(ArgumentTypeError, match="the bitmask must be a numpy array of dtype"):
+            allowed_tokens(row)
+    with pytest.raises(ValueError, match=r"row must have the shape \(words,\).*pass bitmask\[0\]"):
+        allowed_tokens(bitmask)
+    with pytest.raises(ValueError, match="64 bits in a row, fewer than the 65 tokens"):
+        allowed_tokens(bitmask[0], 65)
+    with pytest.raises(ArgumentTypeError, match="vocab_size"):
+        allowed_tokens(bitmask[0], 1.5)
+    for wrong in (logits.astype(np.int32), logits.tolist()):
+        with pytest.raises(ArgumentTypeError, match="logits must be a numpy array of a floating"):
+            apply_token_bitmask_(wrong, bitmask, 40)
+    for few in (logits[:1], logits[0], logits[None]):
+        with pytest.raises(ValueError, match="do not fit: pass a row of each for each text"):
+            apply_token_bitmask_(few, bitmask, 40)
+    with pytest.raises(ValueError, match="logits have 39 columns for 40 tokens"):
+        apply_token_bitmask_(logits[:, :39], bitmask, 40)
+    logits.flags.writeable = False
+    with pytest.raises(ValueError, match="read-only"):
+        apply_token_bitmask_(logits, bitmask, 40)

@@ -399,6 +399,29 @@ def test_processes_that_write_at_once(tmp_path):
     assert names(tmp_path) == [f"pool-{n:032x}.v1.tokfold" for n in range(10)]
 
 
+def test_entries_past_the_bound_go_the_longest_unused_first(tmp_path, monkeypatch):
+    make = lambda: ({"value": 1}, {"a": np.zeros(10_000, np.uint8)})  # noqa: E731
+    keys = [f"{number:032x}" for number in range(8)]
+    monkeypatch.setenv("TOKFOLD_MAX_CACHE_BYTES", "70000")
+    cache = ArtifactCache(tmp_path)
+    (tmp_path / "notes.txt").write_bytes(bytes(50_000))  # not ours
+    for age, key in enumerate(keys[:6]):
+        cache.get_or_make(key, KIND, make)
+        os.utime(cache.path_of(key, KIND), (1e9 + age, 1e9 + age))
+    assert len(names(tmp_path)) == 7
+    cache.get_or_make(keys[0], KIND, Maker())  # found, and asked for just now
+    cache.get_or_make(keys[6], KIND, make)
+    kept = {key for key in keys if os.path.exists(cache.path_of(key, KIND))}
+    assert kept == {keys[place] for place in (0, 3, 4, 5, 6)}  # three quarters of the bound
+    assert (tmp_path / "notes.txt").exists()
+    monkeypatch.setenv("TOKFOLD_MAX_CACHE_BYTES", "1")
+    ArtifactCache(tmp_path).get_or_make(keys[7], KIND, make)  # it is kept, whatever it takes
+    assert set(names(tmp_path)) == {f"{KIND}-{keys[7]}.v1.tokfold", "notes.txt"}
+    monkeypatch.setenv("TOKFOLD_MAX_CACHE_BYTES", "much")
+    with pytest.raises(ValueError, match="TOKFOLD_MAX_CACHE_BYTES must be a number of bytes"):
+        ArtifactCache(tmp_path)
+
+
 CRASH = """
     import os, sys
     import numpy as np

@@ -293,6 +293,19 @@ NAMED = {"properties": {"a": {"type": "string", "minLength": 3}}, "required": ["
 AMBIGUOUS = tokfold.Grammar.from_ebnf('root ::= e ";"?\ne ::= e e | "[" e "]" | "ab" | "a" | ""')
 
 
+def test_closing_bytes_of_a_deep_text() -> None:
+    """Bytes that are tried leave no steps behind, so that the text need not be read again."""
+    compiled = tokfold.compile(LISTS, VOCABULARY, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    depth = 120_000
+    assert matcher.accept_string("[" * depth)
+    within = tokfold.Interrupt(milliseconds=120_000)  # it takes a second
+    assert matcher.closing_bytes(2 * depth, interrupt=within) == b"]" * depth
+    assert matcher.num_steps == 1
+    assert matcher.accept_string("]" * depth)
+    assert matcher.is_accepting
+
+
 def test_closing_bytes_are_a_shortest_completion() -> None:
     for schema, text, closed in (
         ({"type": "array", "items": {"const": 1}}, "[1, ", b"1]"),

@@ -24,6 +24,62 @@ def mask(matcher: tokfold.Matcher) -> list[int]:
     return np.flatnonzero(np.unpackbits(row.view(np.uint8), bitorder="little")).tolist()
 
 
+# ------------------------------------------------------------------ tokens that are taken whole
+
+FIRST, SECOND, AB, END = 256, 257, 258, 259
+MARKED = tokfold.Vocabulary(
+    [*BYTES, b"<|a|>", b"<|b|>", b"ab", b"</s>"],
+    special_token_ids=[FIRST, SECOND],
+    stop_token_ids=[END],
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "forced"),
+    [
+        ('root ::= Token(256) "ab" Token(257) [xy]', [FIRST, AB, SECOND]),
+        ('root ::= "ab" Token(256)', [AB, FIRST]),
+        ('root ::= Token(256) Token(257) "a" [bc]', [FIRST, SECOND]),  # "ab" may come
+        ('root ::= Token(256) "a" Token(257)', [FIRST, 97, SECOND]),  # nothing merges before it
+        ("root ::= Token(256, 257)", []),
+        ('root ::= Token(256) | "x"', []),
+        ('root ::= "ab" (Token(256) "x")?', [AB]),  # the text may end
+        ('root ::= ExcludeToken(256) "x"', []),
+        ('root ::= Token(97) "b"', [97, 98]),  # a token of text, taken whole
+    ],
+)
+def test_tokens_that_are_taken_whole(text: str, forced: list[int]) -> None:
+    compiled = tokfold.compile(text, MARKED, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    assert matcher.forced_tokens() == forced
+    assert matcher.num_steps == 0
+    for token in forced:
+        if token in (FIRST, SECOND):
+            assert mask(matcher) == [token]
+        assert matcher.accept_token(token)
+
+
+def test_tokens_that_are_taken_whole_with_bounds() -> None:
+    many = tokfold.compile('root ::= Token(256){300} "x"', MARKED, classes="never")
+    assert tokfold.Matcher(many).forced_tokens(limit=5) == [FIRST] * 5
+    assert tokfold.Matcher(many).forced_tokens(limit=0) == []
+    assert tokfold.Matcher(many).forced_tokens() == [*[FIRST] * 300, ord("x")]
+    assert tokfold.Matcher(many, max_tokens=302).forced_tokens() == [*[FIRST] * 300, ord("x")]
+    alone = tokfold.compile("root ::= Token(256)", MARKED, classes="never")
+    ended = tokfold.Matcher(alone, terminate_without_stop_token=True)
+    assert ended.forced_tokens() == [FIRST]
+
+
+def test_the_marker_of_a_required_call() -> None:
+    tokens = [*BYTES, b"[TOOL_CALLS]", b"[ARGS]", b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, special_token_ids=[256, 257], stop_token_ids=[258])
+    tool = {"type": "function", "function": {"name": "go", "parameters": {"type": "object"}}}
+    tag = tokfold.structural_tags.for_model("mistral", [tool], tool_choice="required")
+    matcher = tokfold.Matcher(tokfold.compile(tag, vocabulary, classes="never"))
+    assert matcher.forced_tokens() == [256]
+    assert mask(matcher) == [256]
+
+
 # ------------------------------------------------------------------ with a budget
 
 

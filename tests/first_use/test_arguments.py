@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 import tokfold
 from first_use.test_defaults import STOP, VOCABULARY, refused
@@ -62,12 +63,23 @@ def test_bytes_are_no_state() -> None:
     assert tokfold.Matcher.from_state(PLAIN, state).accept_string("ab")
 
 
+def test_one_stop_token_needs_no_list() -> None:
+    """As generation configs of transformers have it."""
+    texts = [b"a", b"b", b"</s>"]
+    vocabulary = tokfold.Vocabulary(texts, stop_token_ids=2)
+    assert vocabulary == tokfold.Vocabulary(texts, stop_token_ids=[2])
+    assert vocabulary.replace(stop_token_ids=np.int64(1)).stop_token_ids == (1,)
+    matcher = tokfold.Matcher(tokfold.compile(["a"], vocabulary), stop_token_ids=1)
+    assert matcher.stop_token_ids == (1,)
+    assert "found True" in refused(tokfold.Vocabulary, texts, stop_token_ids=True)
+
+
 def test_texts_are_no_stop_tokens() -> None:
     said = refused(tokfold.Matcher, PLAIN, stop_token_ids=["</s>"])
     assert "vocabulary.token_bytes.index(b'</s>') finds it by its bytes" in said
     assert VOCABULARY.token_bytes.index(b"</s>") == STOP
     said = refused(tokfold.Matcher, PLAIN, stop_token_ids="</s>")
-    assert said == "stop_token_ids must be a list of token ids, not str"
+    assert said == "stop_token_ids must be a token id or a list of them, not str"
     said = refused(tokfold.Vocabulary, [b"a", b"</s>"], stop_token_ids=["</s>"])
     assert "tokenizer.convert_tokens_to_ids('</s>') of transformers gives" in said
 

@@ -471,6 +471,39 @@ def test_discriminators(schema: Schema, pointer: str | None) -> None:
         assert '#/oneOf/1 takes any value of "k"' in found["#/discriminator"]
 
 
+@pytest.mark.parametrize(
+    ("branch", "is_required"),
+    [
+        ({"$ref": "#/$defs/cat"}, False),
+        ({"$ref": "#/$defs/tagged"}, True),
+        ({"allOf": [{"$ref": "#/$defs/cat"}, {"required": ["a", "k"]}]}, True),
+        ({"oneOf": [{"$ref": "#/$defs/tagged"}, {"$ref": "#/$defs/cat"}]}, False),
+        ({"oneOf": [{"$ref": "#/$defs/tagged"}, {"type": "null"}]}, True),
+    ],
+)
+def test_tags_of_discriminators_that_may_be_left_out(branch: Schema, is_required: bool) -> None:
+    """Pydantic does not require a tag that has a default, and refuses the text without it."""
+    schema = {
+        "oneOf": [
+            branch,
+            {"type": "object", "properties": {"k": {"const": "x"}}, "required": ["k"]},
+        ],
+        "discriminator": {"propertyName": "k"},
+        "$defs": {
+            "cat": CAT,
+            "tagged": {
+                "type": "object",
+                "properties": {"k": {"const": "dog"}},
+                "required": ["k"],
+            },
+        },
+    }
+    notes = Grammar.from_json_schema(schema).notes
+    (note,) = [note for note in notes if note.pointer == "#/discriminator"]
+    assert note.level == "info"
+    assert ("#/oneOf/0 does not require it" in note.message) is not is_required
+
+
 CAT = {"type": "object", "properties": {"k": {"const": "cat"}}}
 DOG = {"type": "object", "properties": {"k": {"enum": ["dog"]}}}
 BIRD = {"type": "object", "properties": {"k": {"type": "string"}}}

@@ -787,7 +787,7 @@ def test_tensors_of_other_types():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        (0, "stop_token_ids: expected a list of token ids, found 0"),
+        (1.5, "stop_token_ids: expected a list of token ids, found 1.5"),
         ("</s>", "stop_token_ids: expected a list of token ids, found '</s>'"),
         ([1.5], "stop_token_ids"),
         ([10**6], "stop_token_ids: id 1000000 is outside"),

@@ -53,8 +53,10 @@ def checked_size(size: object) -> int:
     return check_size(integer(size, "size"), f"size {size}")
 
 
-def checked_ids(ids: Iterable[int], size: int, what: str) -> tuple[int, ...]:
-    """Sorted ids, each an integer in ``[0, size)`` that comes once."""
+def checked_ids(ids: int | Iterable[int], size: int, what: str) -> tuple[int, ...]:
+    """Sorted ids, each an integer in ``[0, size)`` that comes once; a number is a list of one."""
+    if isinstance(ids, SupportsIndex) and not isinstance(ids, (bool, np.bool_, np.ndarray)):
+        ids = [operator.index(ids)]
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
         raise VocabularyError(f"{what}: expected a list of token ids, found {ids!r}")
     ids = list(ids)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from tokfold._cache import check_folder
+from tokfold._cache import check_folder, most_bytes
 from tokfold._checks import wrong_type
 from tokfold.engine import ClassesMode
 from tokfold.interrupt import MOST_MILLISECONDS
@@ -74,6 +74,7 @@ class Settings:
             ValueError: a variable cannot be read; names it.
         """
         folder = environ.get("TOKFOLD_CACHE_DIR")
+        most_bytes(environ)  # of the folder, which reads it itself
         classes: Any = environ.get("TOKFOLD_CLASSES") or "auto"
         if classes not in get_args(ClassesMode):
             raise ValueError(f"TOKFOLD_CLASSES must be auto, now or never, not {classes!r}")

@@ -256,7 +256,7 @@ class TerminalLexer:
 
 def _refused(why: str) -> UnsupportedGrammarError:
     return UnsupportedGrammarError(
-        f"line 1, column 1: the bytes of a text can be cut into terminals in more than one way, or "
+        f"the bytes of a text can be cut into terminals in more than one way, or "
         f'in too many: {why}; use alphabet="bytes"',
         "terminals",
         1,

@@ -116,7 +116,7 @@ class Draft:
             self.units[symbol] = {part for part in self.units[symbol] if good[part]}
         if not good[self.start] and not self.accepts_empty:
             raise UnsupportedGrammarError(
-                "line 1, column 1: the grammar has no string at all: no text completes its root",
+                "the grammar has no string at all: no text completes its root",
                 "root",
                 1,
                 1,

@@ -81,7 +81,7 @@ class Folder:
         """
         if form.token_edges:
             raise UnsupportedGrammarError(
-                "line 1, column 1: max_tokens: the grammar takes tokens by their ids, which are "
+                "max_tokens: the grammar takes tokens by their ids, which are "
                 "not counted under XGrammar; use tokfold.Matcher, or write their text",
                 "max_tokens",
                 1,

@@ -11,6 +11,11 @@ pub struct Position {
     pub column: u32,
 }
 
+impl Position {
+    /// Of what no grammar text says, as rules that a converter makes.
+    pub const NOWHERE: Self = Self { line: 0, column: 0 };
+}
+
 /// What went wrong. Each kind is a named exception in Python.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Error {
@@ -109,6 +114,9 @@ impl fmt::Display for Error {
         match self {
             Error::Syntax { message, position } => {
                 write!(f, "line {}, column {}: {message}", position.line, position.column)
+            }
+            Error::Unsupported { construct, message, position: Position::NOWHERE } => {
+                write!(f, "{construct}: {message}")
             }
             Error::Unsupported { construct, message, position } => write!(
                 f,

@@ -100,7 +100,7 @@ pub(crate) fn build_arena(
     for (index, (kind, numbers, bytes)) in exprs.into_iter().enumerate() {
         let expr = unflat(&base.inner, index as u32, rules.len() as u32, kind, &numbers, bytes);
         let expr = expr.ok_or_else(|| misuse(format!("expression {index} is malformed")))?;
-        builder.add(expr, Position { line: 1, column: 1 });
+        builder.add(expr, Position::NOWHERE);
     }
     let mut made = Vec::with_capacity(rules.len());
     let count = builder.len();
@@ -116,7 +116,7 @@ pub(crate) fn build_arena(
         if !known(body) || !lookahead.is_none_or(known) {
             return Err(misuse(format!("rule {name:?} has a body that is not there")));
         }
-        let position = Position { line: 1, column: 1 };
+        let position = Position::NOWHERE;
         let (body, lookahead) = (ExprId(body), lookahead.map(ExprId));
         made.push(Rule { name, options, body, lookahead, position, is_common: false });
     }

@@ -34,7 +34,7 @@ fn build(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         ))?,
         Error::Unsupported { construct, position, .. } => errors
             .getattr("UnsupportedGrammarError")?
-            .call1((message, construct, position.line, position.column))?,
+            .call1((message, construct, position.line.max(1), position.column.max(1)))?,
         Error::Schema { kind, pointer, keyword, message: reason } => {
             let class = match kind {
                 SchemaFault::Invalid => "InvalidSchemaError",

@@ -451,7 +451,7 @@ fn refuse_chart(network: &Network) -> Result<()> {
     Err(Error::Unsupported {
         construct: "engine=\"chart\"".into(),
         message: format!("the grammar {what}; use \"auto\" or \"stack\""),
-        position: Position { line: 1, column: 1 },
+        position: Position::NOWHERE,
     })
 }
 
@@ -469,6 +469,6 @@ fn refuse_uncounted(network: &Network) -> Result<()> {
     Err(Error::Unsupported {
         construct: "max_tokens".into(),
         message: message.into(),
-        position: Position { line: 1, column: 1 },
+        position: Position::NOWHERE,
     })
 }

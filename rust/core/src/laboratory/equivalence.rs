@@ -118,7 +118,7 @@ fn start(
 /// One grammar of both: the texts of each after a byte of its own. A third text keeps the whole
 /// from being empty where both are.
 fn joined(left: &Grammar, right: &Grammar) -> Grammar {
-    let position = Position { line: 1, column: 1 };
+    let position = Position::NOWHERE;
     let mut builder = GrammarBuilder::new();
     let mut add = |expr| builder.add(expr, position);
     let mut alternatives = vec![add(Expr::Literal([b'='].into()))];

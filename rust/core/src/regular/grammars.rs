@@ -7,7 +7,7 @@ use crate::error::{Error, Position, Result};
 use crate::grammar::{Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
 
-const HERE: Position = Position { line: 1, column: 1 };
+const HERE: Position = Position::NOWHERE;
 
 /// An operation on a stack of languages, as in postfix notation.
 #[derive(Clone, Debug)]

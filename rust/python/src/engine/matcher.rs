@@ -333,6 +333,15 @@ impl Matcher {
         Ok(PyBytes::new(py, &forced))
     }
 
+    #[pyo3(signature = (interrupt=None))]
+    fn forced_token(&self, py: Python<'_>, interrupt: Option<&Interrupt>) -> PyResult<Option<u32>> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.forced_token(interrupt))
+    }
+
     /// The ids of the tokens that begin with bytes and go on with others that may come next; `None` where
     /// that is to be found out token by token.
     #[pyo3(signature = (begin, interrupt=None))]

@@ -5,7 +5,7 @@ use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
 use crate::engine::matcher::Matcher;
 use crate::error::Result;
-use crate::network::contains;
+use crate::network::{contains, members};
 
 /// Bytes that are read ahead between two looks at the limits; more is done for each than for one that is read.
 const AHEAD_BETWEEN_CHECKS: usize = 64;
@@ -55,6 +55,35 @@ impl Matcher {
                 out.push(byte);
             }
             Ok(out)
+        })
+    }
+
+    /// The token that is taken whole and must come next: the text may not end, and nothing else may come.
+    ///
+    /// # Errors
+    /// As for [`Self::forced_bytes`].
+    pub fn forced_token(&self, interrupt: &Interrupt) -> Result<Option<u32>> {
+        let interrupt = &self.accept_interrupt(interrupt);
+        self.reading_ahead(interrupt, |family, mut stand| {
+            let Some(escape) = self.engine.network.alphabet().escape() else { return Ok(None) };
+            let mut classes = family.next_classes(stand);
+            if family.accepts(stand) || members(&classes).any(|class| class != escape) {
+                return Ok(None);
+            }
+            let Some(within) = family.advance(stand, escape)? else { return Ok(None) };
+            stand = within;
+            let mut id = [0; 4];
+            for place in &mut id {
+                classes = family.next_classes(stand);
+                let mut bytes = (0..=255).filter(|&b| contains(&classes, self.engine.class(b)));
+                let (Some(byte), None) = (bytes.next(), bytes.next()) else { return Ok(None) };
+                let Some(next) = family.advance(stand, self.engine.class(byte))? else {
+                    return Ok(None);
+                };
+                (*place, stand) = (byte, next);
+            }
+            let id = u32::from_be_bytes(id);
+            Ok(self.engine.vocabulary.is_whole(id).then_some(id))
         })
     }
 

@@ -45,7 +45,7 @@ use automaton::DraftAutomaton;
 use counted_strings::{CharacterSpelling, SearchSteps};
 use rustc_hash::FxHashMap;
 
-const HERE: Position = Position { line: 1, column: 1 };
+const HERE: Position = Position::NOWHERE;
 
 /// What a rule says, with the level at which it stands where that counts.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -37,6 +37,9 @@ pub struct Note {
 /// The level and the message of a note.
 pub(in crate::json_schema) type NoteText = (NoteLevel, Cow<'static, str>);
 
+/// Whether a schema itself says something of the member of a name.
+type Says = fn(&Schemas, JsonNodeId, &str) -> bool;
+
 /// Schemas on the way to one whose `enum` or `const` is looked for.
 const MOST_STEPS: usize = 16;
 
@@ -379,29 +382,46 @@ impl Schemas {
                  anyOf stands beside it; list the schemas in oneOf",
             );
         };
-        let mut left = MORE_STEPS.saturating_add(MOST_STEPS.saturating_mul(branches.len()));
-        let mut lists = |branch| self.lists_values(branch, name, 0, &mut left);
-        match branches.iter().copied().find(|&branch| !lists(branch)) {
+        let first_without = |says: Says| {
+            let mut left = MORE_STEPS.saturating_add(MOST_STEPS.saturating_mul(branches.len()));
+            let mut has = |branch| self.says_of_member(branch, (name, says), 0, &mut left);
+            branches.iter().copied().find(|&branch| !has(branch))
+        };
+        if let Some(branch) = first_without(Self::lists_values) {
+            return warning(format!(
+                "it is not enforced: the keyword is an annotation of OpenAPI, and {} takes any value \
+                 of {name:?}; write an enum or const there",
+                arena.pointer(branch)
+            ));
+        }
+        match first_without(Self::requires) {
             None => info(format!(
                 "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}"
             )),
-            Some(branch) => warning(format!(
-                "it is not enforced: the keyword is an annotation of OpenAPI, and {} takes any value \
-                 of {name:?}; write an enum or const there",
+            Some(branch) => info(format!(
+                "the keyword is an annotation of OpenAPI; each branch lists its values of {name:?}, but \
+                 {} does not require it, so a text may leave it out, which readers that choose by it \
+                 refuse (pydantic: union_tag_not_found); write it into required there",
                 arena.pointer(branch)
             )),
         }
     }
 
-    /// Whether a schema lists the values of a member, itself or where `$ref`, `allOf` and all
+    /// Whether a schema says something of a member, itself or where `$ref`, `allOf` and all
     /// branches of a union lead. A schema without objects has no such member.
-    fn lists_values(&self, schema: JsonNodeId, name: &str, depth: usize, left: &mut usize) -> bool {
+    fn says_of_member(
+        &self,
+        schema: JsonNodeId,
+        asked: (&str, Says),
+        depth: usize,
+        left: &mut usize,
+    ) -> bool {
         if depth >= MOST_STEPS || *left == 0 {
             return false;
         }
         *left -= 1;
         if let Some(target) = self.reference(schema).ok().flatten() {
-            return self.lists_values(target, name, depth + 1, left);
+            return self.says_of_member(target, asked, depth + 1, left);
         }
         let types = self.types(schema).ok().flatten();
         if types.is_some_and(|types| !types.has("object")) {
@@ -410,25 +430,40 @@ impl Schemas {
         if self.value(schema, "enum").is_some() || self.value(schema, "const").is_some() {
             return true;
         }
-        let properties = self.named(schema, "properties").ok().flatten();
-        let member = properties.and_then(|properties| properties.get(name));
-        let member = member.map(|member| self.reference(member).ok().flatten().unwrap_or(member));
-        let lists = |keyword| member.is_some_and(|member| self.value(member, keyword).is_some());
-        if lists("enum") || lists("const") {
+        let (name, says) = asked;
+        if says(self, schema, name) {
             return true;
         }
         let parts = self.subschemas(schema, "allOf").ok().flatten().unwrap_or_default();
-        if parts.iter().any(|&part| self.lists_values(part, name, depth + 1, left)) {
+        if parts.iter().any(|&part| self.says_of_member(part, asked, depth + 1, left)) {
             return true;
         }
         for keyword in ["oneOf", "anyOf"] {
             if let Some(branches) = self.subschemas(schema, keyword).ok().flatten()
-                && branches.iter().all(|&branch| self.lists_values(branch, name, depth + 1, left))
+                && branches
+                    .iter()
+                    .all(|&branch| self.says_of_member(branch, asked, depth + 1, left))
             {
                 return true;
             }
         }
         false
+    }
+
+    /// Whether a schema lists the values of a member.
+    fn lists_values(&self, schema: JsonNodeId, name: &str) -> bool {
+        let properties = self.named(schema, "properties").ok().flatten();
+        let member = properties.and_then(|properties| properties.get(name));
+        let member = member.map(|member| self.reference(member).ok().flatten().unwrap_or(member));
+        let lists = |keyword| member.is_some_and(|member| self.value(member, keyword).is_some());
+        lists("enum") || lists("const")
+    }
+
+    /// Whether a schema requires a member.
+    fn requires(&self, schema: JsonNodeId, name: &str) -> bool {
+        let required = self.value(schema, "required").map(|required| self.arena().node(required));
+        let Some(JsonNode::Array(names)) = required else { return false };
+        names.iter().any(|&of| self.arena().node(of).as_str() == Some(name))
     }
 }
 

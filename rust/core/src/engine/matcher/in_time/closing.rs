@@ -5,10 +5,12 @@ use super::uncounted;
 use crate::budget::Interrupt;
 use crate::ending::UNREACHABLE;
 use crate::engine::Matcher;
-use crate::engine::history::Family;
+use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
 use crate::engine::matcher::Accept;
 use crate::error::{Error, Result};
+use crate::network::{ClassSet, contains, insert};
+use crate::stacks::{NONE, SetId};
 
 /// What it takes to end the text of a matcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,6 +115,65 @@ impl Matcher {
         self.refuse_uncounted()?;
         let interrupt = &self.mask_interrupt(interrupt);
         interrupt.look()?;
+        if self.engine.network.has_unique_items() {
+            return self.closing_bytes_of_arrays(most, interrupt);
+        }
+        let mut family = lock::write(&self.family, interrupt)?;
+        if self.ended(&family) {
+            return Ok(Vec::new());
+        }
+        self.with_stacks(&mut family, interrupt, |family, set| {
+            self.closing_bytes_of(family, set, most, interrupt)
+        })
+    }
+
+    /// A completion of some stacks. The bytes are tried on these alone, since steps of a text would be kept.
+    fn closing_bytes_of(
+        &self,
+        family: &mut Family,
+        mut set: SetId,
+        most: usize,
+        interrupt: &Interrupt,
+    ) -> Result<Vec<u8>> {
+        let mut needed = written(self.fewest_bytes_of(family, set, interrupt)?)?;
+        let mut out = Vec::new();
+        while needed > 0 && out.len() < most {
+            // Bytes of one class lead to the same stacks.
+            let classes = family.next_classes(Stand::Stacks(set));
+            let mut tried: ClassSet = [0; 4];
+            let mut nearest: Option<(u32, u8, SetId)> = None;
+            for byte in 0..=u8::MAX {
+                let class = self.engine.class(byte);
+                if !contains(&classes, class) || contains(&tried, class) {
+                    continue;
+                }
+                insert(&mut tried, class);
+                interrupt.look()?;
+                self.allow(family, interrupt);
+                let next = family.stepper.step(set, class);
+                family.release();
+                let next = next.map_err(|halt| self.halted(halt, interrupt))?;
+                if next == NONE {
+                    continue;
+                }
+                let after = self.fewest_bytes_of(family, next, interrupt)?;
+                if nearest.is_none_or(|(best, ..)| after < best) {
+                    nearest = Some((after, byte, next));
+                }
+                if after < needed {
+                    break;
+                }
+            }
+            let nearest = nearest.filter(|(after, ..)| *after < needed);
+            let Some((after, byte, next)) = nearest else { break };
+            out.push(byte);
+            (needed, set) = (after, next);
+        }
+        Ok(out)
+    }
+
+    /// [`Self::closing_bytes`] of a text with arrays whose items are unique.
+    fn closing_bytes_of_arrays(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u8>> {
         let mut fork = self.fork();
         (fork.max_tokens, fork.prefer_end) = (None, 0);
         let left = |fork: &Self| {
@@ -122,13 +183,7 @@ impl Matcher {
                 false => fork.fewest_bytes(&mut family, interrupt),
             }
         };
-        let mut needed = left(&fork)?;
-        if needed >= UNREACHABLE {
-            return Err(uncounted(
-                "a token must come that is taken whole, which no bytes write; use closing_tokens()"
-                    .into(),
-            ));
-        }
+        let mut needed = written(left(&fork)?)?;
         let mut out = Vec::new();
         while needed > 0 && out.len() < most {
             let (_, bytes) = fork.readable(&[], interrupt)?;
@@ -153,5 +208,16 @@ impl Matcher {
             needed = after;
         }
         Ok(out)
+    }
+}
+
+/// So many bytes, if bytes complete the text.
+fn written(bytes: u32) -> Result<u32> {
+    match bytes < UNREACHABLE {
+        true => Ok(bytes),
+        false => Err(uncounted(
+            "a token must come that is taken whole, which no bytes write; use closing_tokens()"
+                .into(),
+        )),
     }
 }

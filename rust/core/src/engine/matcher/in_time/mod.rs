@@ -424,8 +424,8 @@ impl Matcher {
 }
 
 fn uncounted(message: String) -> Error {
-    let (construct, position) = ("max_tokens".into(), Position { line: 1, column: 1 });
-    Error::Unsupported { construct, message, position }
+    let construct = "max_tokens".into();
+    Error::Unsupported { construct, message, position: Position::NOWHERE }
 }
 
 /// Of what does not come about: a text stands in an array exactly where its grammar has unique items, and then it
