@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
-from tokfold._checks import check_limits
+from tokfold._checks import check_limits, check_number
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, grammar_of, kind_of
 from tokfold._token_checks import check_end
@@ -123,7 +124,7 @@ class CompiledGrammar(metaclass=Named):
     @property
     def has_classes(self) -> bool:
         """Whether masks look at one representative for each class by now."""
-        return self._core.has_classes
+        return self._classes is not None
 
     @property
     def is_for_charts(self) -> bool:
@@ -154,12 +155,12 @@ class CompiledGrammar(metaclass=Named):
                 raise ValueError(f"the classes were made for another {what}")
         if not classes.prune:
             raise ValueError("the classes must be made with prune=True: this engine prunes")
-        self._core.take_classes(
+        is_first = self._core.take_classes(
             np.ascontiguousarray(classes.class_of),
             np.ascontiguousarray(classes.representative_ids),
             classes.num_stop_classes,
         )
-        if self._classes is None:  # the core keeps those that came first
+        if is_first:  # the core keeps those that came first, whatever other threads bring
             self._classes = classes
 
     def warm(self, states: int = 1_000, *, interrupt: Interrupt | None = None) -> int:
@@ -175,9 +176,12 @@ class CompiledGrammar(metaclass=Named):
             interrupt: ends the work early.
 
         Raises:
+            ArgumentTypeError, ValueError: ``states`` is no whole number from 0.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the work; the rest stays.
         """
-        return self._core.warm(states, None if interrupt is None else interrupt._core)
+        check_number("states", states, 0)
+        most = min(states, sys.maxsize)
+        return self._core.warm(most, None if interrupt is None else interrupt._core)
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the work in the background; whether there are classes now.

@@ -48,15 +48,15 @@ class Explanation:
     may_end: bool
     """Whether the text may end before the token."""
     open_rules: tuple[str, ...]
-    """The rules open there in one parse, outermost first; empty in very deep texts, and where the
-    grammar takes tokens whole."""
+    """The rules open there in one parse, outermost first; empty in very deep texts, where the
+    grammar takes tokens whole, and where the matcher was made from a state."""
     innermost_rules: tuple[str, ...]
     """The rules that may go on there, in any parse; empty where ``open_rules`` is."""
     nearest: tuple[int, ...]
     """Allowed tokens that have most of their beginning in common with it, nearest first."""
     place: SchemaPlace | None = None
     """Where a JSON Schema is the grammar: the place in the document, and what which schema expects
-    there; None where that is not known."""
+    there; None where that is not known, as of a matcher that was made from a state."""
 
     @property
     def refused_byte(self) -> int | None:

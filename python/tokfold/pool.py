@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from os import PathLike
 
 import numpy as np
@@ -49,7 +50,7 @@ class MaskPool:
             raise ValueError(f"max_bytes must be a number of bytes, not {max_bytes!r}")
         self.max_bytes = max_bytes
         self._fingerprint = vocabulary.fingerprint
-        self._core = _core.Pool(vocabulary._compiled, max_bytes)
+        self._core = _core.Pool(vocabulary._compiled, min(max_bytes, sys.maxsize))
 
     def counters(self) -> dict[str, int]:
         """``entries`` and ``bytes`` held; ``hits`` and ``misses`` so far; ``evicted`` entries."""

@@ -126,3 +126,62 @@ def test_texts_read_by_bytes_and_by_tokens_are_at_one_place() -> None:
         assert by_tokens.accept_token(TOKENS.index(token))
         assert by_bytes.accept_bytes(token)
         assert by_tokens.state == by_bytes.state
+
+
+# ------------------------------------------------------------------ counts that do not fit together
+
+FEW = Vocabulary([b"a", b"0", b",", b"</s>"], stop_token_ids=3)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'root ::= "0"{1,2000000000} | ("a"{1,2000000000} ","?){1,2000000000}',
+        'root ::= ("0" "a"?){1,1073741830} | ("a"{3,1900000000} ("," | "")){2,1900000000}',
+        'root ::= ("a"{1,1900000000} ("," "a"{0,1500000000})?){3,2100000000} | "0"{7,2000000000}',
+    ],
+)
+@pytest.mark.parametrize("classes", ["never", "now"])
+def test_masks_of_counts_that_have_fewer_states_than_passes(text: str, classes: str) -> None:
+    """The states of all counts have 31 bits together: the last passes of each share one."""
+    compiled = tokfold.compile(text, FEW, classes=classes)
+    random = Random(3)
+    for _ in range(20):
+        matcher = Matcher(compiled)
+        for _ in range(8):
+            row = allocate_bitmask(1, len(FEW))
+            matcher.fill_bitmask(row)
+            allowed = tokfold.allowed_tokens(row[0], len(FEW)).tolist()
+            assert allowed == [t for t in range(4) if matcher.fork().accept_token(t)]
+            going = [token for token in allowed if token != 3]
+            if not going:
+                break
+            matcher.accept_token(random.choice(going))
+
+
+LETTERS = Vocabulary([*(bytes([byte]) for byte in range(256)), b"</s>"], stop_token_ids=256)
+
+
+@pytest.mark.parametrize("count", [2_147_483_646, 2_147_483_647, 2_147_483_648, 4_000_000_000])
+@pytest.mark.parametrize("kind", ["ebnf", "minItems", "minLength", "regex"])
+def test_counts_that_no_text_reaches_have_no_end(count: int, kind: str) -> None:
+    source = {
+        "ebnf": Grammar.from_ebnf(f'root ::= "ab"{{{count}}}'),
+        "regex": Grammar.from_regex(f"(ab|c){{{count},}}"),
+    }
+    schema = {"type": "array" if kind == "minItems" else "string", kind: count}
+    grammar = source.get(kind) or Grammar.from_json_schema(schema)
+    compiled = tokfold.compile(grammar, LETTERS, classes="never")
+    for ask in (
+        lambda: Matcher(compiled).closing_bytes(),
+        lambda: Matcher(compiled).closing_tokens(),
+        lambda: Matcher(compiled, max_tokens=50),
+    ):
+        with pytest.raises((LimitExceededError, tokfold.TokenBudgetError)):
+            ask()
+    matcher = Matcher(compiled)
+    assert matcher.accept_bytes({"minItems": b"[1,", "minLength": b'"a'}.get(kind, b"ab"))
+    row = allocate_bitmask(1, len(LETTERS))
+    matcher.fill_bitmask(row)
+    allowed = tokfold.allowed_tokens(row[0], len(LETTERS)).tolist()
+    assert allowed == [t for t in range(257) if matcher.fork().accept_token(t)]

@@ -219,6 +219,45 @@ REFUSED: tuple[tuple[str, str], ...] = (
 )
 
 
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        r"^[a-z&&[^b]]$",
+        r"^[a-z-[b]]$",
+        r"^[a-d[m-p]]$",
+        r"^[[a-z]&&[aeiou]]$",
+        r"^[[a-z]--[aeiou]]$",
+        r"^[[ab][cd]]$",
+        r"^[^[a]]$",
+        r"^[\w--\d]$",
+        r"^[\d~~[1]]$",
+    ],
+)
+def test_classes_within_classes_are_refused(pattern: str) -> None:
+    with pytest.raises(UnsupportedSchemaError, match="no classes within classes"):
+        Grammar.from_json_schema(schema(pattern))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "accepted", "refused"),
+    [
+        (r"^[\w-.]$", ("a", "-", "."), ("/",)),
+        (r"^\[[^[]*]$", ("[]", "[a]"), ("[[]",)),
+        (r"^[^[\]]+$", ("a",), ("[", "]")),
+        (r"^[a&&b]$", ("a", "&"), ("c",)),
+        (r"^[a[]$", ("a", "["), ("]",)),
+        (r"^[[]a]$", ("[a]",), ("a",)),
+        (r"^[--a]$", ("-", "0", "a"), ("b",)),
+    ],
+)
+def test_brackets_and_hyphens_of_classes_that_are_characters(
+    pattern: str, accepted: tuple[str, ...], refused: tuple[str, ...]
+) -> None:
+    strings = Strings(pattern)
+    assert all(strings.holds(text) for text in accepted)
+    assert not any(strings.holds(text) for text in refused)
+
+
 @pytest.mark.parametrize(("pattern", "message"), REFUSED, ids=[case[0] for case in REFUSED])
 def test_what_dialects_differ_about_is_refused(pattern: str, message: str) -> None:
     with pytest.raises(UnsupportedSchemaError) as caught:

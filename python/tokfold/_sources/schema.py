@@ -230,7 +230,8 @@ def _whitespace(
         raise ValueError(f"max_whitespace must be a number from 0, or None, not {most!r}")
     if indent is None and separators is None:
         if whitespace == "any":
-            return {"max_whitespace": most}
+            # No text has more bytes.
+            return {"max_whitespace": most if most is None else min(most, 2**31)}
         separators = (",", ":") if whitespace == "compact" else (", ", ": ")
     if separators is None:
         separators = (",", ": ")

@@ -330,6 +330,8 @@ def _matched(automaton: LalrAutomaton, table: ParseTable, start: str) -> list[in
 
 def _mismatch(state: int, what: str) -> TableMismatchError:
     return TableMismatchError(
-        f"state {state} of Lark's table {what} than the LALR(1) table of the productions: this "
-        "version of Lark cannot be used for mask stores (1.3 can)"
+        f"state {state} of Lark's table {what} than the LALR(1) table of the productions, so that "
+        "no mask store can be made: Lark 1.3 makes other tables of a few grammars whose rules are "
+        "optional at their ends (write these rules otherwise), and other versions of others; "
+        "tokfold.Grammar.from_lark reads every grammar"
     )

@@ -146,8 +146,8 @@ impl fmt::Display for Error {
                  stop token counted: allow {needed} tokens or more from here"
             ),
             Error::Budget { needed: None, .. } => f.write_str(
-                "no tokens of the vocabulary complete the text: the grammar needs bytes that no \
-                 token has",
+                "no tokens of the vocabulary complete the text: the grammar needs bytes that no token \
+                 has, or more tokens than can be counted",
             ),
             Error::Cancelled => f.write_str("another thread cancelled the call"),
             Error::Deadline { limit, milliseconds } => write!(

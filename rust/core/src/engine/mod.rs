@@ -273,7 +273,7 @@ impl Engine {
     ///
     /// # Errors
     /// [`Error::Vocabulary`] when they are not classes of this vocabulary.
-    pub fn take_classes(&self, classes: &TokenClasses) -> Result<()> {
+    pub fn take_classes(&self, classes: &TokenClasses) -> Result<bool> {
         if classes.class_of.len() != self.vocabulary.len() {
             return Err(Error::Vocabulary(format!(
                 "the classes are for {} tokens, the vocabulary has {}",
@@ -296,12 +296,11 @@ impl Engine {
             count,
             has_dead: classes.class_of.contains(&-1),
         };
-        if self.folded.set(folded).is_ok()
-            && let Some(plain) = self.plain.get()
-        {
+        let is_first = self.folded.set(folded).is_ok();
+        if is_first && let Some(plain) = self.plain.get() {
             plain.forget(); // nobody asks it any more
         }
-        Ok(())
+        Ok(is_first)
     }
 
     /// Says how classes are made where there are none and the end of a text asks for them. The first

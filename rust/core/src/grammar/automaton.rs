@@ -74,6 +74,9 @@ pub struct UniqueItems {
     /// Whether every prefix of a number item that has a nonzero digit is a prefix of items with infinitely
     /// many values. Prefixes of zero (`0`, `0.0e`) may have that value alone.
     pub endless_numbers: bool,
+    /// The same of the prefixes that have no point and no exponent: behind the point of a multiple of seven only
+    /// zeros may follow.
+    pub endless_integers: bool,
     /// A lower bound on the number of values that items can have.
     pub least: u32,
     /// A lower bound on the number of strings among them; `u32::MAX` if no item is a string.
@@ -95,6 +98,7 @@ impl UniqueItems {
     pub const ENDLESS: Self = Self {
         endless_strings: true,
         endless_numbers: true,
+        endless_integers: true,
         least: u32::MAX,
         strings: u32::MAX,
         nested: false,
@@ -116,6 +120,7 @@ impl UniqueItems {
         Self {
             endless_strings: self.endless_strings && other.endless_strings,
             endless_numbers: self.endless_numbers && other.endless_numbers,
+            endless_integers: self.endless_integers && other.endless_integers,
             least: self.least.min(other.least),
             strings: self.strings.min(other.strings),
             nested: self.nested || other.nested,
@@ -131,8 +136,9 @@ impl UniqueItems {
 
     /// It as numbers, for fingerprints.
     pub(crate) fn key(self) -> [u32; 4] {
-        let flags = [self.endless_strings, self.endless_numbers, self.nested, self.whole_numbers];
-        let flags = flags.into_iter().fold(0, |all, flag| all << 1 | u32::from(flag));
+        let numbers = [self.endless_numbers, self.endless_integers, self.whole_numbers];
+        let flags = [self.endless_strings, self.nested].into_iter().chain(numbers);
+        let flags = flags.fold(0, |all, flag| all << 1 | u32::from(flag));
         [flags, self.least, self.strings, self.ends_within.unwrap_or(u32::MAX)]
     }
 }

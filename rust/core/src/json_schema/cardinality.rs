@@ -195,6 +195,18 @@ pub(super) fn has_endless_strings(automaton: &Dfa) -> bool {
 /// Whether each beginning of a number that holds another digit than zero is one of infinitely many
 /// values: a loop reads such a digit.
 pub(super) fn has_endless_numbers(automaton: &Dfa) -> bool {
+    are_endless(automaton, &Graph::of(automaton, |_| true))
+}
+
+/// The same of the beginnings that have no point and no exponent.
+pub(super) fn has_endless_integers(automaton: &Dfa) -> bool {
+    let is_read = |c: u32| c == u32::from('-') || (u32::from('0')..=u32::from('9')).contains(&c);
+    are_endless(automaton, &Graph::of(automaton, is_read))
+}
+
+/// Whether each beginning that some edges read, from the start, and that holds another digit than zero is one of
+/// infinitely many values.
+fn are_endless(automaton: &Dfa, begun: &Graph) -> bool {
     let is_digit = |c: u32| (u32::from('1')..=u32::from('9')).contains(&c);
     let graph = Graph::of(automaton, |_| true);
     let digits = Graph::of(automaton, is_digit);
@@ -204,14 +216,19 @@ pub(super) fn has_endless_numbers(automaton: &Dfa) -> bool {
     };
     let endless = graph.loops(reads);
     let live: Vec<bool> = graph.live().collect();
-    // The states behind such a digit.
-    let mut met = vec![false; live.len()];
-    let mut work: Vec<u32> = digits.edges.iter().flatten().map(|edge| edge.0).collect();
-    while let Some(state) = work.pop() {
-        if !std::mem::replace(&mut met[state as usize], true) {
-            work.extend(graph.edges[state as usize].iter().map(|edge| edge.0));
+    // The states to which such beginnings lead, and those behind such a digit.
+    let close = |mut work: Vec<u32>| {
+        let mut met = vec![false; live.len()];
+        while let Some(state) = work.pop() {
+            if !std::mem::replace(&mut met[state as usize], true) {
+                work.extend(begun.edges[state as usize].iter().map(|edge| edge.0));
+            }
         }
-    }
+        met
+    };
+    let from_start = close((0..live.len().min(1) as u32).collect());
+    let of_digits = digits.edges.iter().zip(from_start).filter(|(_, is_met)| *is_met);
+    let met = close(of_digits.flat_map(|(edges, _)| edges).map(|edge| edge.0).collect());
     (0..live.len()).all(|state| !met[state] || !live[state] || endless[state])
 }
 

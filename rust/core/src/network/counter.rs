@@ -30,8 +30,8 @@ impl Counter {
     /// The last number of passes that differs from those before.
     pub(super) fn last(self) -> u32 {
         match self.max {
-            // No text has so many passes, so none needs a state: the count never ends.
-            _ if self.min >= UNMET => 0,
+            // No text has so many passes, so none needs a state but the one behind the first: the count never ends.
+            _ if self.min >= UNMET => 1,
             Some(max) => max + u32::from(self.unit == Unit::Tokens),
             None => self.min.max(1),
         }

@@ -121,6 +121,7 @@ impl PlacedCounter {
             Passes::Endless => 1,
             Passes::Done(passes) => 2 + passes,
         };
+        debug_assert!(level <= self.last + 2, "the number is another counter's");
         self.first + level * self.counting.machine.len() + state
     }
 
@@ -265,7 +266,10 @@ impl Counters {
         let Counter { min, max, unit } = placed.counting.counter;
         let fewer = max
             .filter(|&max| placed.counting.listed.is_none() && max > passes)
-            .map(|max| placed.number(Passes::Done(max - (1 << (max - passes).ilog2())), own));
+            .map(|max| max - (1 << (max - passes).ilog2()))
+            // There may be fewer states than passes: `most_passes`.
+            .filter(|&done| done <= placed.last)
+            .map(|done| placed.number(Passes::Done(done), own));
         let free = placed.number(Passes::Free, own);
         (unit == Unit::Passes).then_some(CountOf { free, is_settled: passes >= min.max(1), fewer })
     }

@@ -13,6 +13,7 @@ use crate::grammar::UniqueItems;
 use crate::network::{BOTTOM, Network, contains};
 use crate::stacks::{NONE, SetId, StackSets, Stepper};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::collections::VecDeque;
 use std::ops::Deref;
 
 /// So many sets of stacks are looked at for what an item may still be.
@@ -20,8 +21,41 @@ const MOST_LOOKED_AT: usize = 256;
 /// Words of so many letters are counted.
 const DEPTH: usize = 4;
 
-/// What the ends of an item are looked for with.
-type Work = Vec<(SetId, Reader)>;
+/// What is searched: beginnings of an item, the shortest first, since longer ones may have no end.
+struct Search<T> {
+    work: VecDeque<(SetId, T)>,
+    /// What was searched before.
+    met: FxHashSet<(SetId, Vec<u8>)>,
+    /// Bytes held.
+    bytes: usize,
+}
+
+impl<T> Search<T> {
+    fn new(set: SetId, array: T) -> Self {
+        Self { work: [(set, array)].into(), met: FxHashSet::default(), bytes: 0 }
+    }
+
+    /// Adds a beginning that holds so many bytes.
+    fn add(&mut self, set: SetId, array: T, bytes: usize) {
+        self.bytes += bytes + size_of::<(SetId, T)>();
+        self.work.push_back((set, array));
+    }
+
+    /// The next beginning; the work and the memory of the search count as those of stacks.
+    fn next(&mut self, sets: &mut StackSets) -> Result<Option<(SetId, T)>, Halt> {
+        sets.spend(1)?;
+        match self.bytes > sets.max_bytes {
+            true => Err(Halt::Bytes),
+            false => Ok(self.work.pop_front()),
+        }
+    }
+
+    /// Whether a place is new.
+    fn is_new(&mut self, set: SetId, key: Vec<u8>) -> bool {
+        self.bytes += key.len() + 40;
+        self.met.insert((set, key))
+    }
+}
 
 impl Arrays {
     /// Whether the item that is being read, or the next, may be another than all before.
@@ -39,10 +73,8 @@ impl Arrays {
         if is_free(array, within.items, self.values()) {
             return Ok(true);
         }
-        let mut work: Work = vec![(set, array.clone())];
-        let mut met: FxHashSet<(SetId, Vec<u8>)> = FxHashSet::default();
-        while let Some((set, array)) = work.pop() {
-            stepper.sets.spend(1)?;
+        let mut search = Search::new(set, array.clone());
+        while let Some((set, array)) = search.next(&mut stepper.sets)? {
             if is_free(&array, within.items, self.values()) {
                 return Ok(true);
             }
@@ -55,11 +87,11 @@ impl Arrays {
                 }
                 phase => is_between(phase).then(Vec::new),
             };
-            if key.is_some_and(|key| !met.insert((set, key))) {
+            if key.is_some_and(|key| !search.is_new(set, key)) {
                 continue;
             }
             let next = next_classes(network, &stepper.sets, set);
-            for byte in (0..=255u8).rev() {
+            for byte in 0..=255u8 {
                 let class = network.alphabet().class(byte);
                 if !contains(&next, class) {
                     continue;
@@ -80,7 +112,8 @@ impl Arrays {
                 }
                 let set = stepper.step(set, class)?;
                 if set != NONE {
-                    work.push((set, after));
+                    let bytes = after.piece.len();
+                    search.add(set, after, bytes);
                 }
             }
         }
@@ -107,11 +140,9 @@ impl Arrays {
         if excluded < self.ways(network, stepper, set, array)? as usize {
             return Ok(true);
         }
-        let mut met: FxHashSet<(SetId, Vec<u8>)> = FxHashSet::default();
-        let mut work = vec![(set, array.clone())];
-        while let Some((set, array)) = work.pop() {
-            stepper.sets.spend(1)?;
-            if !met.insert((set, array.signature())) {
+        let mut search = Search::new(set, array.clone());
+        while let Some((set, array)) = search.next(&mut stepper.sets)? {
+            if !search.is_new(set, array.signature()) {
                 continue;
             }
             let next = next_classes(network, &stepper.sets, set);
@@ -128,7 +159,8 @@ impl Arrays {
                         if after.is_free(within.items, self.values()) {
                             return Ok(true);
                         }
-                        work.push((set, after));
+                        let bytes = after.bytes_held();
+                        search.add(set, after, bytes);
                     }
                     continue;
                 }
@@ -153,7 +185,8 @@ impl Arrays {
                 if after.is_free(within.items, self.values()) {
                     return Ok(true);
                 }
-                work.push((set, after));
+                let bytes = after.bytes_held();
+                search.add(set, after, bytes);
             }
         }
         Ok(false)
@@ -204,7 +237,8 @@ impl Arrays {
                 contains(&next, network.alphabet().class(digit))
                     && array.differs_as_number(&[digit])
             };
-            let is_free = within.items.whole_numbers && (b'1'..=b'9').any(differs);
+            let is_free = array.is_endless_number(within.items)
+                || within.items.whole_numbers && (b'1'..=b'9').any(differs);
             return Ok(if is_free { u32::MAX } else { 0 });
         }
         let height = array.height();
@@ -278,9 +312,16 @@ pub(super) fn is_free(array: &Reader, items: UniqueItems, values: &Values) -> bo
         Phase::Open | Phase::Literal | Phase::Behind => true,
         Phase::Comma => items.least > values.count(array.seen),
         Phase::String(_) => items.endless_strings || array.like.is_none(),
-        Phase::Number => items.endless_numbers && !numbers::is_zero(&array.key(values)[1..]),
+        Phase::Number if array.before.is_none() => is_endless(items, &array.piece[1..]),
+        Phase::Number => is_endless(items, &array.key(values)[1..]),
         Phase::Nested => false, // another reader knows
     }
+}
+
+/// Whether a number that has begun so may still have infinitely many values.
+pub(super) fn is_endless(items: UniqueItems, text: &[u8]) -> bool {
+    let is_integer = || text.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    !numbers::is_zero(text) && (items.endless_numbers || items.endless_integers && is_integer())
 }
 
 /// How many words of some letters may follow, at least: of so many letters at most.

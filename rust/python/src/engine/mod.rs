@@ -161,7 +161,7 @@ impl Engine {
         class_of: PyReadonlyArray1<'_, i32>,
         representatives: PyReadonlyArray1<'_, u32>,
         num_stop_classes: usize,
-    ) -> PyResult<()> {
+    ) -> PyResult<bool> {
         let classes = TokenClasses {
             class_of: class_of.as_slice()?.to_vec(),
             representatives: representatives.as_slice()?.to_vec(),

@@ -69,6 +69,9 @@ impl PatternParser<'_> {
                     return Err(PatternError::syntax("range", message, start));
                 }
                 _ if self.reading == PatternReading::AnnexB => {
+                    if matches!(high, ClassAtom::Character(high) if high == u32::from('-')) {
+                        self.check_difference()?;
+                    }
                     add(&mut ranges, &low);
                     ranges.push(('-' as u32, '-' as u32));
                     add(&mut ranges, &high);

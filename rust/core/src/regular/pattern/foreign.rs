@@ -203,10 +203,24 @@ impl PatternParser<'_> {
             }
             _ => false,
         };
-        if is_operator {
-            self.doubt.get_or_insert(Doubt::Operation(self.at));
+        match self.doubt {
+            None | Some(Doubt::Inner(_)) if is_operator => {
+                self.doubt = Some(Doubt::Operation(self.at));
+            }
+            None if here == '[' => self.doubt = Some(Doubt::Inner(self.at)),
+            _ => {}
         }
         Ok(())
+    }
+
+    /// Refuses `[\w--\d]` behind its second hyphen.
+    pub(super) fn check_difference(&self) -> Result<(), PatternError> {
+        let is_set =
+            self.peek(0) == Some('\\') && self.peek(1).is_some_and(|c| "dDsSwWpP".contains(c));
+        match is_set && self.doubts() {
+            true => Err(no_sets_of_sets(self.at - 2)),
+            false => Ok(()),
+        }
     }
 
     /// Refuses a bracket that stands alone, where a class before it may be meant to reach up to it.
@@ -227,13 +241,12 @@ impl PatternParser<'_> {
                  character of it; write `\\]` for each bracket that is a character",
                 at,
             ),
-            Some(Doubt::Operation(at)) if here == ']' && self.doubts() => refuse(
-                "class",
-                "ECMA-262 without the flag v has no classes within classes, which are \
-                 intersections and differences elsewhere; write the ranges that are left, or a \
-                 lookahead, as in `(?![aeiou])[a-z]`, and `\\]` for a bracket that is a character",
-                at,
-            ),
+            Some(Doubt::Operation(at)) if here == ']' && self.doubts() => Err(no_sets_of_sets(at)),
+            Some(Doubt::Inner(inner)) if here == ']' && self.doubts() => {
+                let before = |back| at.checked_sub(back).map(|place| self.text[place]);
+                let is_behind_class = before(1) == Some(']') && before(2) != Some('\\');
+                if is_behind_class { Err(no_sets_of_sets(inner)) } else { Ok(()) }
+            }
             _ => Ok(()),
         }
     }
@@ -360,4 +373,13 @@ impl PatternParser<'_> {
 fn recursion(at: usize) -> PatternError {
     let message = "no automaton can call a group within itself; repeat the pattern of the group";
     PatternError::unsupported("recursion", message, at)
+}
+
+/// The refusal of classes within classes.
+fn no_sets_of_sets(at: usize) -> PatternError {
+    let message = "ECMA-262 without the flag v has no classes within classes, which are unions, \
+                   intersections and differences elsewhere; write the ranges that are left, or a \
+                   lookahead, as in `(?![aeiou])[a-z]`, and `\\[` and `\\]` for brackets that are \
+                   characters";
+    PatternError::unsupported("class", message.to_owned(), at)
 }

@@ -25,6 +25,8 @@ pub(super) enum Doubt {
     Empty(usize),
     /// `[a-z&&[..]` and `[a-z-[..]`, with the place of the operator.
     Operation(usize),
+    /// `[a[..]`, if the bracket stands right behind a class, with the place of the inner one.
+    Inner(usize),
 }
 
 /// What may be said of quantifiers behind a node.

@@ -5,6 +5,7 @@ use crate::grammar::UniqueItems;
 use crate::unique::encoding::{END, member_names};
 use crate::unique::numbers;
 use crate::unique::reader::{End, Escape, Phase};
+use crate::unique::search::is_endless;
 use crate::unique::values::{SeenId, Values};
 
 impl Nested {
@@ -97,6 +98,11 @@ impl Nested {
     /// Whether the text is in a number.
     pub(in crate::unique) fn is_in_number(&self) -> bool {
         self.state == State::Scalar && self.lexer.phase == Phase::Number
+    }
+
+    /// Whether the number that is being read may still have infinitely many values.
+    pub(in crate::unique) fn is_endless_number(&self, items: UniqueItems) -> bool {
+        self.is_in_number() && is_endless(items, &self.lexer.piece[1..])
     }
 
     /// Whether a number that ends here would leave the items apart from all before.
@@ -211,6 +217,14 @@ impl Nested {
             }
         }
         out
+    }
+
+    /// The bytes that it holds, but for the items that were read.
+    pub(in crate::unique) fn bytes_held(&self) -> usize {
+        self.text.len()
+            + self.lexer.piece.len()
+            + size_of_val(&*self.frames)
+            + size_of_val(&*self.levels)
     }
 
     /// A measure of the work that a byte takes.

@@ -135,7 +135,7 @@ impl Matcher {
         most: usize,
         interrupt: &Interrupt,
     ) -> Result<Vec<u8>> {
-        let mut needed = written(self.fewest_bytes_of(family, set, interrupt)?)?;
+        let mut needed = self.written(self.fewest_bytes_of(family, set, interrupt)?)?;
         let mut out = Vec::new();
         while needed > 0 && out.len() < most {
             // Bytes of one class lead to the same stacks.
@@ -183,7 +183,7 @@ impl Matcher {
                 false => fork.fewest_bytes(&mut family, interrupt),
             }
         };
-        let mut needed = written(left(&fork)?)?;
+        let mut needed = self.written(left(&fork)?)?;
         let mut out = Vec::new();
         while needed > 0 && out.len() < most {
             let (_, bytes) = fork.readable(&[], interrupt)?;
@@ -209,15 +209,22 @@ impl Matcher {
         }
         Ok(out)
     }
-}
 
-/// So many bytes, if bytes complete the text.
-fn written(bytes: u32) -> Result<u32> {
-    match bytes < UNREACHABLE {
-        true => Ok(bytes),
-        false => Err(uncounted(
-            "a token must come that is taken whole, which no bytes write; use closing_tokens()"
-                .into(),
-        )),
+    /// So many bytes, if bytes complete the text.
+    fn written(&self, bytes: u32) -> Result<u32> {
+        match bytes < UNREACHABLE {
+            true => Ok(bytes),
+            false if self.engine.network.takes_tokens() => Err(uncounted(
+                "a token must come that is taken whole, which no bytes write; use closing_tokens()"
+                    .into(),
+            )),
+            false => Err(Error::Limit {
+                limit: "max_text_bytes",
+                value: u64::from(self.engine.network.longest_text()),
+                message: "the text takes more bytes to its end; give smaller lower bounds on lengths and \
+                          counts"
+                    .into(),
+            }),
+        }
     }
 }
