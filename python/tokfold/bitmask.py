@@ -84,7 +84,7 @@ def apply_token_bitmask_(
     :func:`tokfold.torch.apply_token_bitmask_` does so for tensors, on a GPU too.
 
     Args:
-        logits: floating, shape ``(rows, width)`` or ``(width,)``, of ``vocab_size`` columns or more.
+        logits: floating, ``(rows, width)`` or ``(width,)``, of ``vocab_size`` columns or more.
         bitmask: int32, with as many dimensions and rows, and a bit for each token.
         vocab_size: tokens of the vocabulary. Columns past it become -inf.
 
