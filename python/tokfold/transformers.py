@@ -710,12 +710,13 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             if taken:
                 row.accepted += 1
             elif self._dead_rows == "raise" and not self._is_padding(tokens, row.accepted):
-                raise MatcherStateError(
-                    f"row {index}: token {token}, generated at place {row.accepted}, had been "
-                    "masked. Is there another logits processor after this one, or one before it "
-                    f"that leaves none of the grammar's tokens ({FLAGS})? For beam search and "
-                    'assisted generation pass dead_rows="leave".'
+                masked = MatcherStateError(
+                    f"token {token}, generated at place {row.accepted}, had been masked. Is there "
+                    "another logits processor after this one, or one before it that leaves none "
+                    f"of the grammar's tokens ({FLAGS})? For beam search and assisted generation "
+                    'pass dead_rows="leave".'
                 )
+                raise of_row(masked, index)
             else:
                 row.refused = True
         return row
@@ -770,11 +771,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         lost = (scores.amax(dim=-1) == -math.inf).nonzero().flatten().tolist()
         lost = [row for row in lost if row in (self._open or ())]
         if lost:
-            raise MatcherStateError(
-                f"row {lost[0]}: the scores of all tokens that the grammar allows are -inf. "
-                f"Another processor or a flag of generate() leaves none of them ({FLAGS}): take it "
-                "out, or have the grammar say it"
+            error = MatcherStateError(
+                "the scores of all tokens that the grammar allows are -inf. Another processor or "
+                f"a flag of generate() leaves none of them ({FLAGS}): take it out, or have the "
+                "grammar say it"
             )
+            raise of_row(error, lost[0])
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
         """Write the masks of rows, one after the other: several at once, and else row by row."""
