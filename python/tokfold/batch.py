@@ -338,8 +338,8 @@ def _only_stops(
     if classes:
         folded = matcher.compiled.classes if isinstance(matcher, Matcher) else None
         if folded is None:
-            error = MatcherStateError("there are no token classes (yet): wait() for them")
-            raise of_row(error, row)
+            missing = MatcherStateError("there are no token classes (yet): wait() for them")
+            raise of_row(missing, row)
         ids = [int(folded.class_of[token_id]) for token_id in ids]
     allow_only(bitmask if bitmask.ndim == 1 else bitmask[row], ids)
 

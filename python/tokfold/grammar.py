@@ -75,6 +75,7 @@ class Grammar(Built, metaclass=Named):
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
 
     @classmethod
+    @with_our_options("Grammar.from_ebnf")
     def from_ebnf(
         cls,
         text: str,

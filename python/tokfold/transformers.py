@@ -57,6 +57,7 @@ from tokfold._history import (  # noqa: E402
     warn_of_no_stop,
 )
 from tokfold._loaders.checks import checked_ids  # noqa: E402
+from tokfold._names import with_our_options  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
@@ -95,6 +96,7 @@ _vocabularies: weakref.WeakKeyDictionary[Any, dict[object, Vocabulary]] = (
 """By tokenizer, and by what of it may change."""
 
 
+@with_our_options("processor")
 def processor(
     model: Any,  # noqa: ANN401 - any model that generates
     tokenizer: Any,  # noqa: ANN401 - of transformers
@@ -154,7 +156,7 @@ def processor(
         compiled: Any = grammar
         for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
             check_width(width, vocab_size(one))
-            _compare(ends, one, stacklevel=3)
+            _compare(ends, one, stacklevel=4)
     else:
         source: Any = grammar
         kind_of(source)  # before the vocabulary, which takes longer

@@ -88,6 +88,7 @@ class Vocabulary(metaclass=Named):
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
 
+    @with_our_options("Vocabulary")
     def __init__(
         self,
         token_bytes: Sequence[bytes | None],
@@ -148,6 +149,7 @@ class Vocabulary(metaclass=Named):
         return vocabulary
 
     @classmethod
+    @with_our_options("Vocabulary.from_file")
     def from_file(
         cls,
         path: str | os.PathLike[str],
@@ -234,6 +236,7 @@ class Vocabulary(metaclass=Named):
         return cls._from_loaded(loaded, Companions(), size, stop_token_ids)
 
     @classmethod
+    @with_our_options("Vocabulary.from_tiktoken")
     def from_tiktoken(
         cls,
         encoding: object,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.tokenizers import files
-from tokfold.errors import VocabularyError
+from tokfold.errors import StopTokenWarning, VocabularyError
 from tokfold.vocabulary import Vocabulary
 from vocabulary.vocabulary_samples import (
     SENTENCES,
@@ -309,7 +309,9 @@ class TestSentencePiece:
         proto.trainer_spec.eos_id = -1
         path = tmp_path / "other.model"
         path.write_bytes(proto.SerializeToString())
-        vocabulary = Vocabulary.from_file(path)
+        with pytest.warns(StopTokenWarning, match="well-known texts") as caught:
+            vocabulary = Vocabulary.from_file(path)
+        assert caught[0].filename == __file__
         assert vocabulary.stop_token_ids == (2,)  # found by its text, "</s>"
 
 

@@ -26,6 +26,7 @@ import os
 from os import PathLike
 
 from tokfold._extras import require
+from tokfold._names import with_our_options
 from tokfold._serving import SWITCHES, Settings
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
@@ -43,6 +44,7 @@ def plugin() -> None:
         install()
 
 
+@with_our_options("tokfold.vllm.install")
 def install(
     *,
     cache_dir: str | PathLike[str] | None = None,
