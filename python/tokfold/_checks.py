@@ -227,11 +227,11 @@ def checked_stops(stop_token_ids: object, vocabulary: Sized) -> list[int] | None
     return checked_tokens(stop_token_ids, vocabulary)
 
 
-def no_bytes(data: object) -> ArgumentTypeError:
-    """The error for what ``accept_bytes`` does not take."""
+def no_bytes(data: object, of_text: str = "pass a str to accept_string") -> ArgumentTypeError:
+    """The error for what is not taken as bytes; ``of_text`` says what to do with a str."""
     hint = ""
     if isinstance(data, str):
-        hint = ": pass a str to accept_string"
+        hint = f": {of_text}"
     elif isinstance(data, bytearray | memoryview):
         hint = ": pass bytes(data), which is a copy"
     return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")

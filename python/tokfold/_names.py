@@ -114,12 +114,15 @@ NAMES: dict[str, dict[str, tuple[str, str]]] = {
     "CompiledGrammar": {
         "memory_size_bytes": (_XG, "compiled.num_bytes"),
         "tokenizer_info": (_XG, "compiled.vocabulary"),
-        "serialize_json": (_XG, "str(compiled.grammar), which Grammar.from_ebnf reads"),
+        "serialize_json": (_XG, "pickle.dumps(compiled.grammar)"),
     },
     "Grammar": {
         "builtin_json_grammar": (_XG, "Grammar.from_json_schema(True)"),
         "union": (_XG, "first | second"),
-        "serialize_json": (_XG, "str(grammar), which Grammar.from_ebnf reads"),
+        "serialize_json": (_XG, "pickle.dumps(grammar)"),
+        "deserialize_json": (_XG, "pickle.loads(data)"),
+        "from_string": (_ANY, "Grammar.from_ebnf(text)"),
+        "from_json": (_ANY, "Grammar.from_json_schema(schema)"),
         "from_gbnf": (_ANY, "Grammar.from_ebnf(text), which reads GBNF too"),
         "from_choices": (_OUT, "Grammar.choices(texts)"),
         "from_pydantic": (_OUT, "Grammar.from_json_schema(Model)"),

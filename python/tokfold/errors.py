@@ -505,7 +505,7 @@ class StopTokenWarning(UserWarning):
 
 
 class VocabularyWarning(UserWarning):
-    """No tokens of a vocabulary complete a text of the grammar.
+    """No tokens of a vocabulary complete a text of the grammar, or its size leaves tokens out.
 
     Example:
         >>> import warnings
