@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tokfold.errors import ArgumentTypeError, MatcherStateError, VocabularyError
+from tokfold.errors import ArgumentTypeError, MatcherStateError, TokfoldError, VocabularyError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from tokfold.limits import Limits
 
-E = TypeVar("E", bound=BaseException)
+E = TypeVar("E", bound=TokfoldError)
 
 ANY_NUMBER = 2**32 - 1
 """Of tokens, bytes or steps: more than a text can have."""
@@ -147,6 +147,7 @@ def _how_found(token: object) -> str:
 def of_row(error: E, row: int) -> E:
     """The error, which says now in which row of a batch it is; nothing else of it changes."""
     error.args = (f"row {row}: {error}", *error.args[1:])
+    error.row = row
     return error
 
 
@@ -228,11 +229,11 @@ def checked_stops(stop_token_ids: object, vocabulary: Sized) -> list[int] | None
     return checked_tokens(stop_token_ids, vocabulary)
 
 
-def no_bytes(data: object) -> ArgumentTypeError:
-    """The error for what ``accept_bytes`` does not take."""
+def no_bytes(data: object, of_text: str = "pass a str to accept_string") -> ArgumentTypeError:
+    """The error for what is not taken as bytes; ``of_text`` says what to do with a str."""
     hint = ""
     if isinstance(data, str):
-        hint = ": pass a str to accept_string"
+        hint = f": {of_text}"
     elif isinstance(data, bytearray | memoryview):
         hint = ": pass bytes(data), which is a copy"
     return ArgumentTypeError(f"data must be bytes, not {type(data).__name__}{hint}")

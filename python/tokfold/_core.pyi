@@ -6,6 +6,7 @@ from typing import Any, Literal, TypeAlias, final
 import numpy as np
 import numpy.typing as npt
 
+from tokfold.errors import TokfoldError
 from tokfold.limits import Limits
 
 _Note: TypeAlias = tuple[Literal["warning", "info"], str, str, str]
@@ -461,7 +462,7 @@ def fill_batch_each(
     rows: list[int] | None,
     threads: int,
     classes: bool,
-) -> list[bool | Exception]: ...
+) -> list[bool | TokfoldError]: ...
 def apply_bitmask(
     masks: npt.NDArray[np.int32],
     logits: npt.NDArray[np.float32] | npt.NDArray[np.int16],

@@ -70,8 +70,8 @@ def fill_bitmask_batch(
         bool, shape ``(len(matchers),)``: False where every token is allowed.
 
     Raises:
-        TokfoldError: as :meth:`Matcher.fill_bitmask`, for the first matcher that does; the message
-            begins with its row. Rows then mean nothing.
+        TokfoldError: as :meth:`Matcher.fill_bitmask`, for the first matcher that does; ``row`` of
+            the error, with which its message begins, is its row. Rows then mean nothing.
         VocabularyError: a text has ended, ``ended="stop"``, and its matcher has no stop token.
 
     Example:
@@ -110,8 +110,8 @@ def fill_class_bitmask_batch(
         As there.
 
     Raises:
-        TokfoldError: as :meth:`Matcher.fill_class_bitmask`, for the first matcher that does; the
-            message begins with its row. Rows then mean nothing.
+        TokfoldError: as :meth:`Matcher.fill_class_bitmask`, for the first matcher that does, with
+            its ``row`` as there. Rows then mean nothing.
         VocabularyError: as for :func:`fill_bitmask_batch`.
 
     Example:
@@ -191,8 +191,9 @@ def accept_token_batch(
         as it was.
 
     Raises:
-        TokfoldError: as :meth:`Matcher.accept_token`, for the first matcher that does; the message
-            begins with its row, its place in ``matchers``. No matcher has moved.
+        TokfoldError: as :meth:`Matcher.accept_token`, for the first matcher that does; ``row`` of
+            the error, with which its message begins, is its place in ``matchers``. No matcher has
+            moved.
 
     Example:
         >>> vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
@@ -255,9 +256,10 @@ def rollback_batch(
         if count < 0:
             raise ValueError(f"row {row}: count must be 0 or more, not {count}")
         if count > matcher.num_steps:
-            raise MatcherStateError(
-                f"row {row}: {count} steps cannot be taken back: {matcher.num_steps} were accepted"
+            error = MatcherStateError(
+                f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
+            raise of_row(error, row)
     if not _are_ours(matchers):
         for matcher, count in zip(matchers, steps, strict=True):
             matcher.rollback(count)
@@ -290,7 +292,7 @@ def _said(
     fill: Callable[[npt.NDArray[np.int32], int], bool],
     bitmask: npt.NDArray[np.int32],
     row: int,
-) -> bool | Exception:
+) -> bool | TokfoldError:
     """What filling a row says, or the error of the text in it."""
     try:
         return fill(bitmask, row)
@@ -300,7 +302,7 @@ def _said(
 
 def _settled(
     matchers: Sequence[BatchMatcher],
-    said: Sequence[bool | Exception],
+    said: Sequence[bool | TokfoldError],
     bitmask: npt.NDArray[np.int32],
     places: Sequence[int] | None,
     classes: bool,
@@ -310,7 +312,7 @@ def _settled(
     found = np.zeros(len(said), dtype=np.bool_)
     for index, (matcher, answer) in enumerate(zip(matchers, said, strict=True)):
         row = index if places is None else places[index]
-        if not isinstance(answer, Exception):
+        if not isinstance(answer, TokfoldError):
             found[index] = answer
         elif ended == "raise" or not matcher.is_terminated:
             if isinstance(answer, CancelledError) and isinstance(matcher, Matcher):
@@ -328,14 +330,16 @@ def _only_stops(
     """Allow the stop tokens of a matcher alone, or their classes."""
     ids = list(matcher.stop_token_ids)
     if not ids:
-        raise VocabularyError(
-            f"row {row}: the text has ended, and no stop token can hold its row: give the "
-            "vocabulary stop_token_ids, or pass ended='leave' and leave the row out"
+        error = VocabularyError(
+            "the text has ended, and no stop token can hold its row: give the vocabulary "
+            "stop_token_ids, or pass ended='leave' and leave the row out"
         )
+        raise of_row(error, row)
     if classes:
         folded = matcher.compiled.classes if isinstance(matcher, Matcher) else None
         if folded is None:
-            raise MatcherStateError(f"row {row}: there are no token classes (yet): wait() for them")
+            missing = MatcherStateError("there are no token classes (yet): wait() for them")
+            raise of_row(missing, row)
         ids = [int(folded.class_of[token_id]) for token_id in ids]
     allow_only(bitmask if bitmask.ndim == 1 else bitmask[row], ids)
 
@@ -370,10 +374,11 @@ def _are_ours(matchers: Sequence[BatchMatcher]) -> TypeGuard[Sequence[Matcher]]:
             raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
         first = rows.setdefault(id(matcher), row)
         if first != row:
-            raise MatcherStateError(
-                f"row {row}: this matcher stands in row {first} too, and none may be twice in one "
-                "batch: fork it"
+            error = MatcherStateError(
+                f"this matcher stands in row {first} too, and none may be twice in one batch: fork "
+                "it"
             )
+            raise of_row(error, row)
     return False
 
 

@@ -270,6 +270,7 @@ class GrammarCompiler(metaclass=Named):
 
     # -- compiling ---------------------------------------------------------------------------
 
+    @with_our_options("GrammarCompiler.compile_grammar")
     def compile_grammar(self, grammar: Grammar | str) -> CompiledGrammar:
         """Compile a grammar, or grammar text; tokens that it names are those of the vocabulary.
 
@@ -309,6 +310,7 @@ class GrammarCompiler(metaclass=Named):
         """
         return self._get(self._lark(text, **options))
 
+    @with_our_options("GrammarCompiler.compile_structural_tag", "self", "tags", "triggers")
     def compile_structural_tag(self, tag: object, **options: Any) -> CompiledGrammar:
         """Compile a structural tag; the option is that of :meth:`Grammar.from_structural_tag`."""
         return self._get(self._structural_tag(tag, **options))

@@ -7,7 +7,7 @@ misuse and returns ``False``.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, SupportsIndex
 
 if TYPE_CHECKING:
     from tokfold._schema_records import SchemaNote
@@ -50,6 +50,9 @@ _SCHEMA_IN_LARK = re.compile(r" \(the schema stands at line (\d+), column (\d+)\
 class TokfoldError(Exception):
     """Base of all errors of tokfold.
 
+    Attributes:
+        row: the row of a batch in which the error arose; None where no batch was at work.
+
     Example:
         >>> try:
         ...     tokfold.Grammar.from_regex("(a")
@@ -57,6 +60,14 @@ class TokfoldError(Exception):
         ...     print(type(error).__name__)
         GrammarSyntaxError
     """
+
+    row: int | None = None
+
+    def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
+        made = self.__reduce__()  # which names what the constructor takes
+        if self.row is None or isinstance(made, str):
+            return made
+        return *made[:2], {"row": self.row}
 
 
 class GrammarSyntaxError(TokfoldError, ValueError):
@@ -494,7 +505,7 @@ class StopTokenWarning(UserWarning):
 
 
 class VocabularyWarning(UserWarning):
-    """No tokens of a vocabulary complete a text of the grammar.
+    """No tokens of a vocabulary complete a text of the grammar, or its size leaves tokens out.
 
     Example:
         >>> import warnings

@@ -48,8 +48,10 @@ Dialect = Literal["draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", 
 class Grammar(Built, metaclass=Named):
     """A context-free grammar, read from XGrammar's EBNF or llama.cpp's GBNF.
 
-    Make one with :meth:`from_ebnf` or another ``from_`` method. Immutable; ``str(grammar)`` is
-    text that reads back as the same grammar.
+    Make one with :meth:`from_ebnf` or another ``from_`` method. Immutable. ``str(grammar)`` is
+    grammar text, and ``Grammar.from_ebnf(str(grammar), grammar.root)`` has the same texts; what
+    grammar text cannot say (unique items, members in any order) is an
+    :class:`UnsupportedGrammarError`. ``pickle`` keeps every grammar.
 
     Attributes:
         lookahead: what ``(= ...)`` at the end of a rule means. ``"exact"``: it narrows masks, so
@@ -71,10 +73,11 @@ class Grammar(Built, metaclass=Named):
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
 
-    def __init__(self) -> None:
+    def __init__(self, *_: object, **__: object) -> None:
         raise TypeError("make a Grammar with Grammar.from_ebnf(text) or another from_ method")
 
     @classmethod
+    @with_our_options("Grammar.from_ebnf")
     def from_ebnf(
         cls,
         text: str,

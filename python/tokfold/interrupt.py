@@ -8,6 +8,7 @@ from contextvars import ContextVar
 
 from tokfold import _core
 from tokfold._checks import check_number, wrong_type
+from tokfold._names import with_our_options
 from tokfold.limits import Limits
 
 __all__ = ["Interrupt"]
@@ -37,6 +38,7 @@ class Interrupt:
 
     __slots__ = ("_core",)
 
+    @with_our_options("Interrupt")
     def __init__(self, milliseconds: int | None = None) -> None:
         """An interrupt whose time begins now.
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from tokfold._names import with_our_fields
+
 __all__ = ["Limits"]
 
 
+@with_our_fields
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Bounds on a grammar, on the work of compiling it, on masks and on texts.

@@ -9,6 +9,7 @@ from typing import Literal
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder
 from tokfold._checks import check_number
+from tokfold._names import with_our_fields
 from tokfold.classes import ProgressCallback
 from tokfold.pool import MaskPool
 
@@ -17,6 +18,7 @@ __all__ = ["CompileOptions", "Representation"]
 Representation = Literal["auto", "stack", "chart"]
 
 
+@with_our_fields
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
     """How :func:`compile` makes a grammar ready; the masks are the same, whatever it says.

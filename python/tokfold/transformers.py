@@ -57,6 +57,7 @@ from tokfold._history import (  # noqa: E402
     warn_of_no_stop,
 )
 from tokfold._loaders.checks import checked_ids  # noqa: E402
+from tokfold._names import with_our_options  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
@@ -95,6 +96,7 @@ _vocabularies: weakref.WeakKeyDictionary[Any, dict[object, Vocabulary]] = (
 """By tokenizer, and by what of it may change."""
 
 
+@with_our_options("processor")
 def processor(
     model: Any,  # noqa: ANN401 - any model that generates
     tokenizer: Any,  # noqa: ANN401 - of transformers
@@ -155,7 +157,7 @@ def processor(
         compiled: Any = grammar
         for one in compiled if isinstance(compiled, list | tuple) else [compiled]:
             check_width(width, vocab_size(one))
-            _compare(ends, one, stacklevel=3)
+            _compare(ends, one, stacklevel=4)
     else:
         source: Any = grammar
         kind_of(source)  # before the vocabulary, which takes longer
@@ -711,12 +713,13 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             if taken:
                 row.accepted += 1
             elif self._dead_rows == "raise" and not self._is_padding(tokens, row.accepted):
-                raise MatcherStateError(
-                    f"row {index}: token {token}, generated at place {row.accepted}, had been "
-                    "masked. Is there another logits processor after this one, or one before it "
-                    f"that leaves none of the grammar's tokens ({FLAGS})? For beam search and "
-                    'assisted generation pass dead_rows="leave".'
+                masked = MatcherStateError(
+                    f"token {token}, generated at place {row.accepted}, had been masked. Is there "
+                    "another logits processor after this one, or one before it that leaves none "
+                    f"of the grammar's tokens ({FLAGS})? For beam search and assisted generation "
+                    'pass dead_rows="leave".'
                 )
+                raise of_row(masked, index)
             else:
                 row.refused = True
         return row
@@ -771,11 +774,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         lost = (scores.amax(dim=-1) == -math.inf).nonzero().flatten().tolist()
         lost = [row for row in lost if row in (self._open or ())]
         if lost:
-            raise MatcherStateError(
-                f"row {lost[0]}: the scores of all tokens that the grammar allows are -inf. "
-                f"Another processor or a flag of generate() leaves none of them ({FLAGS}): take it "
-                "out, or have the grammar say it"
+            error = MatcherStateError(
+                "the scores of all tokens that the grammar allows are -inf. Another processor or "
+                f"a flag of generate() leaves none of them ({FLAGS}): take it out, or have the "
+                "grammar say it"
             )
+            raise of_row(error, lost[0])
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
         """Write the masks of rows, one after the other: several at once, and else row by row."""

@@ -29,7 +29,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import wrong_type
+from tokfold._checks import no_bytes, whole_numbers, wrong_type
 from tokfold._lazy import lazy
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
@@ -88,6 +88,7 @@ class Vocabulary(metaclass=Named):
     if not TYPE_CHECKING:  # a checker would believe that there is every name
         __getattr__ = missing
 
+    @with_our_options("Vocabulary")
     def __init__(
         self,
         token_bytes: Sequence[bytes | None],
@@ -148,6 +149,7 @@ class Vocabulary(metaclass=Named):
         return vocabulary
 
     @classmethod
+    @with_our_options("Vocabulary.from_file")
     def from_file(
         cls,
         path: str | os.PathLike[str],
@@ -173,7 +175,7 @@ class Vocabulary(metaclass=Named):
         Args:
             path: the file or folder.
             size: number of ids that the model puts out; overrules config.json. Ids from there
-                on are left out.
+                on are left out, with a warning unless they are added tokens alone.
             stop_token_ids: overrules all that the files say; empty for none.
             special_tokens: further special tokens, text to id; a .tiktoken file holds none.
 
@@ -185,6 +187,7 @@ class Vocabulary(metaclass=Named):
         Warns:
             StopTokenWarning: nothing says which tokens end a text, and those with well-known texts
                 are taken.
+            VocabularyWarning: ``size`` leaves out tokens that are no added ones.
 
         """
         if not isinstance(path, str | os.PathLike):
@@ -220,7 +223,8 @@ class Vocabulary(metaclass=Named):
         Args:
             tokenizer: the tokenizer object.
             size: number of ids that the model puts out (``model.config.vocab_size``), if other
-                than the tokenizer's; ids from there on are left out.
+                than the tokenizer's; ids from there on are left out, with a warning as in
+                :meth:`from_file`.
             stop_token_ids: ``None``: the tokenizer's ``eos_token_id``; if it has none, the tokens
                 among eight well-known texts. Empty for none. Pass the ids of the model's
                 generation config where it has several.
@@ -234,6 +238,7 @@ class Vocabulary(metaclass=Named):
         return cls._from_loaded(loaded, Companions(), size, stop_token_ids)
 
     @classmethod
+    @with_our_options("Vocabulary.from_tiktoken")
     def from_tiktoken(
         cls,
         encoding: object,
@@ -408,9 +413,10 @@ class Vocabulary(metaclass=Named):
 
         Raises:
             IndexError: an id is outside ``[0, size)``.
+            ArgumentTypeError: ``ids`` is no list of whole numbers.
 
         """
-        return b"".join([self[token_id] for token_id in ids])
+        return b"".join([self[token_id] for token_id in whole_numbers("ids", ids)])
 
     def encode_greedy(self, data: bytes) -> list[int]:
         """Split bytes into tokens, each the longest that fits; the lowest id on ties.
@@ -421,8 +427,11 @@ class Vocabulary(metaclass=Named):
         Raises:
             VocabularyError: no token fits at some place. (Another split might exist; only in
                 vocabularies that lack single bytes.)
+            ArgumentTypeError: ``data`` is no bytes.
 
         """
+        if not isinstance(data, bytes):
+            raise no_bytes(data, "pass text.encode()")
         ids, lengths = self._greedy_index
         result: list[int] = []
         at = 0
@@ -492,7 +501,7 @@ class Vocabulary(metaclass=Named):
 
 def _names_a_model(path: str) -> bool:
     """Whether a text is the name of a model on the Hugging Face Hub, and no file or folder here."""
-    if not re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", path):
+    if not re.fullmatch(r"(\w[\w.-]*/)?\w[\w.-]*", path):
         return False
     return Path(path).suffix not in (".json", ".model", ".tiktoken") and not os.path.exists(path)
 

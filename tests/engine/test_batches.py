@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -313,12 +315,22 @@ def test_errors_of_a_batch_name_the_row(compiled):
     rows = tokfold.allocate_bitmask(9, len(TOKENS))
     with pytest.raises(tokfold.LimitExceededError, match=r"^row 3: ") as caught:
         tokfold.fill_bitmask_batch(matchers, rows)
-    assert caught.value.limit == "max_mask_work"
-    with pytest.raises(tokfold.LimitExceededError, match=r"^row 7: "):
+    assert (caught.value.limit, caught.value.row) == ("max_mask_work", 3)
+    for again in (copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
+        assert (again.limit, again.row, str(again)) == ("max_mask_work", 3, str(caught.value))
+    with pytest.raises(tokfold.LimitExceededError, match=r"^row 7: ") as caught:
         tokfold.fill_bitmask_batch(matchers, rows, [0, 1, 2, 7, 8])
+    assert caught.value.row == 7
     matchers[3].cancel()
-    with pytest.raises(tokfold.CancelledError, match=r"^row 3: "):
+    with pytest.raises(tokfold.CancelledError, match=r"^row 3: ") as caught:
         tokfold.accept_token_batch(matchers, [0] * 5)
+    assert caught.value.row == 3
+    with pytest.raises(tokfold.MatcherStateError, match=r"^row 1: 2 steps") as caught:
+        tokfold.rollback_batch(matchers, [0, 2, 0, 0, 0])
+    assert caught.value.row == 1
+    with pytest.raises(tokfold.MatcherStateError, match=r"^2 steps cannot") as caught:
+        matchers[0].rollback(2)
+    assert caught.value.row is None
     assert [matcher.num_steps for matcher in matchers] == [0] * 5
     with pytest.raises(ValueError, match=r"^row 2: count must be 0 or more"):
         tokfold.rollback_batch(matchers, [0, 0, -1, 0, 0])

@@ -119,6 +119,7 @@ def test_the_name_of_a_model_is_no_file(tmp_path, monkeypatch) -> None:
     assert "from_file reads local paths only" in said
     assert "Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained('meta-" in said
     monkeypatch.chdir(tmp_path)
+    assert "from_pretrained('gpt2'))" in refused(tokfold.Vocabulary.from_file, "gpt2")
     (tmp_path / "models" / "mine").mkdir(parents=True)
     assert "found none of them" in refused(tokfold.Vocabulary.from_file, "models/mine")
     assert "cannot be read" in refused(tokfold.Vocabulary.from_file, "models/tokenizer.json")

@@ -172,6 +172,8 @@ def test_names_and_repr():
 def test_a_grammar_is_made_by_a_method():
     with pytest.raises(TypeError, match="from_ebnf"):
         Grammar()
+    with pytest.raises(TypeError, match="from_ebnf"):
+        Grammar('root ::= "a"')
     for wrong in (None, b'root ::= "a"', 5, ["root"]):
         with pytest.raises(TypeError, match="grammar text must be a str, not"):
             Grammar.from_ebnf(wrong)

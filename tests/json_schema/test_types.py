@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
+import decimal
 import enum
 import fractions
 import json
 import math
+import re
 import warnings
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import pytest
 from pydantic import (
     BaseModel,
+    ByteSize,
     ConfigDict,
     Field,
     HttpUrl,
@@ -222,6 +227,32 @@ def test_what_pydantic_does_not_know_takes_one_line() -> None:
     assert "\n" not in str(error.value)
 
 
+class Calls(BaseModel):
+    number: int
+    call: Callable[[int], int]
+
+
+class Forward(BaseModel):
+    later: Later  # noqa: F821 - never defined
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Calls, "the model Calls has no JSON Schema: Cannot generate .*; give what is meant anot"),
+        (TypeAdapter(list[Calls]), "TypeAdapter.* has no JSON Schema: Cannot generate .*; give "),
+        (Callable[[int], int], "knows, not .*Callable.*: Cannot generate .*; give what is meant "),
+        (Forward, r"the model Forward has no JSON Schema: .*Forward\.model_rebuild\(\)`\.$"),
+    ],
+)
+def test_models_of_which_pydantic_makes_no_schema(kind: Any, said: str) -> None:
+    compiler = GrammarCompiler(BYTES, seed=False)
+    for call in (Grammar.from_json_schema, compiler.compile_json_schema, compiler.compile):
+        with pytest.raises(ArgumentTypeError, match=said) as error:
+            call(kind)
+        assert "\n" not in str(error.value)
+
+
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
 
 
@@ -342,6 +373,9 @@ def test_names_of_no_type() -> None:
 
 # -- what pydantic checks further, and the ways out of docs/json-schema.md
 
+HUGE = "4e404876475938242194892411"
+FIVE_DIGITS = Annotated[decimal.Decimal, Field(max_digits=5)]
+
 
 @pytest.mark.parametrize(
     ("kind", "extra", "text"),
@@ -351,6 +385,12 @@ def test_names_of_no_type() -> None:
         (HttpUrl, {"pattern": "^https://[a-z0-9.-]+/"}, '"x:y"'),
         (dict[int, str], {"propertyNames": {"pattern": "^[0-9]{1,9}$"}}, '{"a": "b"}'),
         (NaiveDatetime, {"format": "naive"}, '"2026-01-02T03:04:05Z"'),
+        (fractions.Fraction, {"type": "string"}, HUGE),
+        (fractions.Fraction, {"type": "string"}, '"1/0"'),
+        (ByteSize, {"type": "integer"}, '"5 spoons"'),
+        (decimal.Decimal, {"type": "string", "pattern": "^[0-9]{1,5}$"}, HUGE),
+        (decimal.Decimal, {"type": "string", "pattern": "^[0-9]{1,5}$"}, '"a"'),
+        (FIVE_DIGITS, {"type": "string", "pattern": "^[0-9]{1,5}$"}, "123456"),
     ],
 )
 def test_a_schema_that_says_less_than_pydantic_can_say_more(
@@ -360,8 +400,19 @@ def test_a_schema_that_says_less_than_pydantic_can_say_more(
     with pytest.raises(ValidationError):
         TypeAdapter(kind).validate_json(text)
     more = TypeAdapter(Annotated[kind, Field(json_schema_extra=extra)])
-    formats = {"naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$"}
+    formats = {
+        "naive": "^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}$",
+        "fraction": "^-?[0-9]{1,9}/[1-9][0-9]{0,8}$",
+    }
     assert not recognize(Grammar.from_json_schema(more, formats=formats), text).accepted
+    page = (Path(__file__).parents[2] / "docs" / "json-schema.md").read_text(encoding="utf-8")
+    assert kind is NaiveDatetime or all(json.dumps(each) in page for each in extra.values())
+
+
+def test_patterns_of_python_are_not_those_of_the_format() -> None:
+    assert accepts(TypeAdapter(re.Pattern), r'"\\p{Lu}"')
+    with pytest.raises(ValidationError):
+        TypeAdapter(re.Pattern).validate_json(r'"\\p{Lu}"')
 
 
 class Color(enum.Enum):

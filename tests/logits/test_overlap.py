@@ -163,8 +163,11 @@ def test_a_token_that_had_been_masked(two) -> None:
     two.apply_(torch.zeros(2, WIDTH))
     two.begin([token(b"["), token(b"a")])
     logits = torch.zeros(2, WIDTH)
-    with pytest.raises(tokfold.MatcherStateError, match=r"row 1: token 4 had been masked"):
+    with pytest.raises(
+        tokfold.MatcherStateError, match=r"row 1: token 4 had been masked"
+    ) as caught:
         two.apply_(logits)
+    assert caught.value.row == 1
     assert logits.eq(0).all()
     assert [matcher.num_steps for matcher in two.matchers] == [0, 0]  # the other row, too
     two.begin()  # one may go on from where the texts are

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import importlib
 import inspect
+import pickle
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import tokfold
+import tokfold.sglang
+import tokfold.vllm
+from tokfold import structural_tags
 from tokfold._names import MOVED, NAMES, OPTIONS
 from tokfold.errors import ArgumentTypeError
 
@@ -26,13 +33,30 @@ OWNERS = {
     "Vocabulary": VOCABULARY,
 }
 CALLS = {
+    "Grammar.from_ebnf": lambda **options: tokfold.Grammar.from_ebnf('root ::= "a"', **options),
     "Grammar.from_json_schema": lambda **options: tokfold.Grammar.from_json_schema({}, **options),
+    "GrammarCompiler.compile_grammar": lambda **options: OWNERS["GrammarCompiler"].compile_grammar(
+        'root ::= "a"', **options
+    ),
+    "GrammarCompiler.compile_structural_tag": lambda **options: OWNERS[
+        "GrammarCompiler"
+    ].compile_structural_tag({"format": {"type": "any_text"}}, **options),
     "GrammarCompiler": lambda **options: tokfold.GrammarCompiler(VOCABULARY, **options),
+    "Interrupt": lambda **options: tokfold.Interrupt(**options),
     "Matcher": lambda **options: tokfold.Matcher(COMPILED, **options),
+    "Vocabulary": lambda **options: tokfold.Vocabulary([b"a"], **options),
+    "Vocabulary.from_file": lambda **options: tokfold.Vocabulary.from_file("none", **options),
     "Vocabulary.from_huggingface": lambda **options: tokfold.Vocabulary.from_huggingface(
         None, **options
     ),
+    "for_model": lambda **options: structural_tags.for_model("llama", [], **options),
+    "processor": lambda **options: transformers().processor(None, None, {}, **options),
 }
+
+
+def transformers() -> Any:
+    pytest.importorskip("transformers")
+    return importlib.import_module("tokfold.transformers")
 
 
 @pytest.mark.parametrize(
@@ -70,9 +94,57 @@ def test_an_option_that_stands_elsewhere_says_where(option: str) -> None:
         tokfold.compile('root ::= "a"', VOCABULARY, **{option: None})
     place = MOVED["compile"][option]
     assert str(caught.value) == f"compile has no option '{option}': pass {place}"
-    if option != "grammar":
+    if "CompileOptions" in place:
         assert hasattr(tokfold.CompileOptions(), option)
         assert f"CompileOptions({option}=...)" in place
+
+
+@pytest.mark.parametrize("option", MOVED["processor"])
+def test_options_of_schemas_stand_with_the_schema(option: str) -> None:
+    for call, owner in (
+        (lambda **options: tokfold.compile({"type": "object"}, VOCABULARY, **options), "compile"),
+        (CALLS["processor"], "processor"),
+    ):
+        with pytest.raises(ArgumentTypeError) as caught:
+            call(**{option: None})
+        said = f"{owner} has no option '{option}': pass tokfold.Grammar.from_json_schema(schema, "
+        assert str(caught.value) == f"{said}{option}=...) in place of the schema"
+
+
+def test_all_options_of_schemas_are_known() -> None:
+    ours = inspect.signature(tokfold.Grammar.from_json_schema).parameters
+    assert MOVED["processor"].keys() == ours.keys() - {"schema", "limits", "interrupt"}
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: tokfold.Limits(max_rule=1), "Limits has no option 'max_rule'; did you mean 'max_"),
+        (lambda: tokfold.CompileOptions(cachedir="x"), "did you mean 'cache_dir'?"),
+        (lambda: tokfold.vllm.install(cachedir="x"), "did you mean 'cache_dir'?"),
+        (lambda: tokfold.sglang.register(cachedir="x"), "did you mean 'cache_dir'?"),
+        (lambda: tokfold.Vocabulary.from_tiktoken(None, sizes=1), "did you mean 'size'?"),
+        (
+            lambda: OWNERS["GrammarCompiler"].compile_structural_tag([], ["<a"]),
+            "compile_structural_tag has no option 'triggers': that is one of XGrammar; use one",
+        ),
+    ],
+)
+def test_options_that_are_misspelled_or_stand_by_position(
+    call: Callable[[], object], said: str
+) -> None:
+    with pytest.raises(ArgumentTypeError) as caught:
+        call()
+    assert said in str(caught.value)
+
+
+def test_limits_are_the_record_that_they_were() -> None:
+    limits = tokfold.Limits(max_rules=3)
+    assert dataclasses.replace(limits, max_nesting=4) == tokfold.Limits(max_rules=3, max_nesting=4)
+    assert pickle.loads(pickle.dumps(limits)) == limits
+    assert list(inspect.signature(tokfold.Limits).parameters) == [
+        field.name for field in dataclasses.fields(limits)
+    ]
 
 
 @pytest.mark.parametrize("wrong", [{}, {"pool": None}, False])
@@ -86,7 +158,7 @@ def test_the_door_is_narrow() -> None:
     assert list(parameters) == ["source", "vocabulary", "limits", "classes", "options", "interrupt"]
     fields = {field.name for field in dataclasses.fields(tokfold.CompileOptions)}
     public = {name for name in fields if not name.startswith("_")}
-    assert public | {"grammar"} == MOVED["compile"].keys()
+    assert public | {"grammar"} == MOVED["compile"].keys() - MOVED["processor"].keys()
 
 
 def test_compilers_name_our_options_too() -> None:

@@ -88,6 +88,35 @@ class TestDeadlines:
         with pytest.raises(ValueError, match="TOKFOLD_PREFER_END must be whole tokens, or 0 for"):
             Settings.from_environment()
 
+    @pytest.mark.parametrize(
+        ("text", "means"),
+        [("1", True), ("True", True), ("yes", True), (" on", True), ("0", False), ("off", False)],
+    )
+    def test_switches_take_the_words_of_the_plugin(self, monkeypatch, text, means):
+        monkeypatch.setenv("TOKFOLD_END_IN_TIME", text)
+        assert Settings.from_environment().end_in_time is means
+
+    @pytest.mark.parametrize(
+        ("variable", "meant"),
+        [
+            ("TOKFOLD_MASK_MILISECONDS", "TOKFOLD_MASK_MILLISECONDS"),
+            ("TOKFOLD_MAX_MASK_MILLISECONDS", "TOKFOLD_MASK_MILLISECONDS"),
+            ("TOKFOLD_LIMIT", "TOKFOLD_LIMITS"),
+            ("TOKFOLD_CACHE", "TOKFOLD_CACHE_DIR"),
+        ],
+    )
+    def test_a_variable_that_is_misspelled_is_a_warning(self, monkeypatch, variable, meant):
+        monkeypatch.setenv(variable, "5")
+        said = f"nothing reads the variable {variable}; did you mean {meant}\\?"
+        with pytest.warns(UserWarning, match=said):
+            Settings.from_environment()
+
+    def test_variables_of_others_are_no_warning(self, monkeypatch, recwarn):
+        for variable in ("TOKFOLD_VLLM", "TOKFOLD_TOKENIZERS", "TOKFOLD_HYPOTHESIS", "VLLM_CACHE"):
+            monkeypatch.setenv(variable, "0")
+        Settings.from_environment()
+        assert not recwarn.list
+
     def test_the_folder_of_the_user_by_its_short_name(self, monkeypatch):
         """No shell expands what a service file sets."""
         monkeypatch.setenv("HOME", "/home/somebody")

@@ -422,8 +422,11 @@ def test_scores_of_which_nothing_is_left() -> None:
     processor = GrammarLogitsProcessor(compiled)
     scores = torch.zeros(2, len(BYTES))
     scores[1, ord("a")] = -torch.inf
-    with pytest.raises(MatcherStateError, match=r"row 1: the scores of all .*min_new_tokens"):
+    with pytest.raises(
+        MatcherStateError, match=r"row 1: the scores of all .*min_new_tokens"
+    ) as caught:
         processor(torch.tensor([[1], [1]]), scores)
+    assert caught.value.row == 1
     lenient = GrammarLogitsProcessor(compiled, dead_rows="leave")
     assert lenient(torch.tensor([[1]]), torch.full((1, len(BYTES)), -torch.inf)).isinf().all()
     narrow = torch.full((1, len(BYTES)), -torch.inf)
@@ -467,8 +470,9 @@ def test_a_new_prompt_that_begins_like_the_old_one(vocabulary) -> None:
 def test_a_token_that_was_masked(compiled, info) -> None:
     processor = GrammarLogitsProcessor(compiled)
     processor(torch.tensor([[5]]), torch.zeros(1, info.vocab_size))
-    with pytest.raises(MatcherStateError, match=r"row 0: token 0, generated at place 0"):
+    with pytest.raises(MatcherStateError, match=r"row 0: token 0, generated at place 0") as caught:
         processor(torch.tensor([[5, 0]]), torch.zeros(1, info.vocab_size))
+    assert caught.value.row == 0
     with pytest.raises(ValueError, match="dead_rows"):
         GrammarLogitsProcessor(compiled, dead_rows="ignore")
 

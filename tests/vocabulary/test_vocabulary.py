@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import processes
 from tokfold._loaders.byte_decoding import decode_byte_fallback, decode_byte_level
-from tokfold.errors import VocabularyError
+from tokfold.errors import ArgumentTypeError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 from vocabulary.vocabulary_samples import gpt2_alphabet
 
@@ -174,6 +174,21 @@ class TestGreedy:
         assert make().replace(special_token_ids=()).encode_greedy(b"a<|im|>") == [0, 6]
         with pytest.raises(VocabularyError):
             make().encode_greedy(b"</s>")
+
+    @pytest.mark.parametrize(
+        ("call", "said"),
+        [
+            (lambda: make().encode_greedy("aab"), "data must be bytes, not str: pass text.encode"),
+            (lambda: make().encode_greedy(bytearray(b"a")), "not bytearray: pass bytes(data)"),
+            (lambda: make().decode(1), "ids must be a list of whole numbers, not int"),
+            (lambda: make().decode("aa"), "ids must be a list of whole numbers, not str"),
+            (lambda: make().decode([0, "a"]), "ids[1] must be a whole number, not str"),
+        ],
+    )
+    def test_what_is_of_another_type(self, call, said):
+        with pytest.raises(ArgumentTypeError) as caught:
+            call()
+        assert said in str(caught.value)
 
     @given(st.binary(max_size=40))
     def test_round_trip(self, data):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 from support import processes
-from tokfold.errors import VocabularyError
+from tokfold.errors import VocabularyError, VocabularyWarning
 from tokfold.vocabulary import Vocabulary
 from vocabulary.vocabulary_samples import tiktoken_ranks, write_json, write_tiktoken
 
@@ -117,7 +117,13 @@ class TestSize:
         write_json(folder / "config.json", {"vocab_size": 4})
         with pytest.raises(VocabularyError, match="size=9 to keep them or size=4"):
             Vocabulary.from_file(folder)
-        assert len(Vocabulary.from_file(folder, size=4, stop_token_ids=[])) == 4
+        with pytest.warns(VocabularyWarning, match="size=4 leaves out the last of 6") as caught:
+            assert len(Vocabulary.from_file(folder, size=4, stop_token_ids=[])) == 4
+        assert caught[0].filename == __file__
+
+    def test_what_leaves_out_added_tokens_alone_is_no_warning(self, folder, recwarn):
+        assert len(Vocabulary.from_file(folder, size=8, stop_token_ids=[])) == 8
+        assert not recwarn.list
 
     @pytest.mark.parametrize("value", ["8", -8, 8.0, True, 0, 1 << 50])
     def test_wrong(self, folder, value):

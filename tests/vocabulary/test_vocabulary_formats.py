@@ -303,13 +303,14 @@ class TestSentencePiece:
             with pytest.raises(VocabularyError, match=r"cut\.model"):
                 Vocabulary.from_file(path)
 
-    def test_no_end_of_sentence(self, model, tmp_path):
+    def test_no_end_of_sentence(self, model, tmp_path, recwarn):
         protobuf = pytest.importorskip("sentencepiece.sentencepiece_model_pb2")
         proto = protobuf.ModelProto.FromString(model.read_bytes())
         proto.trainer_spec.eos_id = -1
         path = tmp_path / "other.model"
         path.write_bytes(proto.SerializeToString())
         vocabulary = Vocabulary.from_file(path)
+        assert {each.filename for each in recwarn} <= {__file__}
         assert vocabulary.stop_token_ids == (2,)  # found by its text, "</s>"
 
 

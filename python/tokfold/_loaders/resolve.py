@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 from tokfold._loaders.checks import checked_size, integer
 from tokfold._loaders.companions import Companions
 from tokfold._loaders.parts import LoadedVocabulary
-from tokfold.errors import VocabularyError
+from tokfold.errors import VocabularyError, VocabularyWarning
 
 
 def checked_special(
@@ -30,9 +31,18 @@ def checked_special(
 
 def final_size(loaded: LoadedVocabulary, companions: Companions, size: int | None) -> int:
     """Return the number of ids: the argument, else config.json's, else the tokenizer's."""
-    if size is not None:
-        return checked_size(size)
     total = len(loaded.tokens)
+    if size is not None:
+        size = checked_size(size)
+        if size < loaded.ordinary_size:
+            warnings.warn(
+                f"{loaded.name}: size={size} leaves out the last of {loaded.ordinary_size} tokens, "
+                "added ones not counted: no text can be written with them. Leave size out for all "
+                f"{total}, unless the model puts out {size}",
+                VocabularyWarning,
+                stacklevel=5,
+            )
+        return size
     if companions.size is None:
         return total
     if companions.size < loaded.ordinary_size:

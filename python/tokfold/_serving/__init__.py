@@ -11,9 +11,10 @@ The servers themselves are known to :mod:`tokfold.sglang` and :mod:`tokfold.vllm
 from tokfold._serving.compiling import Grammars, grammars_of, vocabulary_of
 from tokfold._serving.conversation import Conversation, fill_rows
 from tokfold._serving.requests import Passed, any_tag, checked, choices
-from tokfold._serving.settings import Settings
+from tokfold._serving.settings import SWITCHES, Settings
 
 __all__ = [
+    "SWITCHES",
     "Conversation",
     "Grammars",
     "Passed",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -15,9 +17,15 @@ from tokfold.engine import ClassesMode
 from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
 
-__all__ = ["Settings"]
+__all__ = ["SWITCHES", "Settings"]
 
 Whitespace: TypeAlias = Literal["any", "compact", "spaced"]
+
+SWITCHES = {
+    **dict.fromkeys(("1", "true", "yes", "on"), True),
+    **dict.fromkeys(("0", "false", "no", "off"), False),
+}
+"""What a variable that says yes or no may be, in small letters."""
 
 _DEADLINES = ("compile_milliseconds", "mask_milliseconds", "accept_milliseconds")
 
@@ -37,8 +45,8 @@ class Settings:
             deadline, like the next two.
         mask_milliseconds: ``TOKFOLD_MASK_MILLISECONDS``, of one mask.
         accept_milliseconds: ``TOKFOLD_ACCEPT_MILLISECONDS``, of one token that is read.
-        end_in_time: ``TOKFOLD_END_IN_TIME``, 1 for yes: the text of a request ends within its
-            ``max_tokens``.
+        end_in_time: ``TOKFOLD_END_IN_TIME``, 1 for yes, as for ``TOKFOLD_VLLM``: the text of a
+            request ends within its ``max_tokens``.
         prefer_end: ``TOKFOLD_PREFER_END``, with that: how many of the last of these tokens begin
             nothing new, as for :class:`tokfold.Matcher`.
         whitespace: ``TOKFOLD_WHITESPACE``, as for :meth:`tokfold.Grammar.from_json_schema`: where a
@@ -72,7 +80,11 @@ class Settings:
 
         Raises:
             ValueError: a variable cannot be read; names it.
+
+        Warns:
+            UserWarning: a variable has a name that is nearly one of these, so nothing reads it.
         """
+        _warn_of_names(environ)
         folder = environ.get("TOKFOLD_CACHE_DIR")
         most_bytes(environ)  # of the folder, which reads it itself
         classes: Any = environ.get("TOKFOLD_CLASSES") or "auto"
@@ -150,8 +162,25 @@ def _number(environ: Mapping[str, str], name: str, of: str) -> int:
 
 
 def _switch(environ: Mapping[str, str], variable: str) -> bool:
-    """A variable of the environment that is 1 or 0, or not there."""
+    """A variable of the environment that says yes or no; no where it is not there."""
     text = environ.get(variable) or "0"
-    if text not in ("0", "1"):
-        raise ValueError(f"{variable} must be 0 or 1, not {text!r}")
-    return text == "1"
+    found = SWITCHES.get(text.strip().lower())
+    if found is None:
+        raise ValueError(
+            f"{variable} must be 1 or 0 (or true, yes, on; false, no, off), not {text!r}"
+        )
+    return found
+
+
+def _warn_of_names(environ: Mapping[str, str]) -> None:
+    """Warn of variables whose names are nearly those of settings."""
+    known = [each.name.upper() for each in fields(Settings)]
+    for variable in environ:
+        start, _, name = variable.partition("_")
+        if start != "TOKFOLD" or name in known:
+            continue
+        for alike in get_close_matches(name, known, 1, 0.7):
+            warnings.warn(
+                f"nothing reads the variable {variable}; did you mean TOKFOLD_{alike}?",
+                stacklevel=3,
+            )

@@ -52,7 +52,11 @@ class Built:
         return self
 
     def __str__(self) -> str:
-        """Text that reads back as the same grammar."""
+        """Grammar text of the same texts.
+
+        Raises:
+            UnsupportedGrammarError: grammar text cannot say what the grammar does.
+        """
         return self._text
 
     @lazy

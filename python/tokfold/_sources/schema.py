@@ -17,7 +17,13 @@ from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Source
 from tokfold._sources.schema_errors import check_is_whole, explained
-from tokfold._sources.types import is_adapter, is_value_of_model, old_model, said_of_value
+from tokfold._sources.types import (
+    is_adapter,
+    is_value_of_model,
+    made_by_pydantic,
+    old_model,
+    said_of_value,
+)
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
@@ -257,7 +263,7 @@ def text_of(schema: object, limits: Limits | None) -> str:
 
     Raises:
         ArgumentTypeError: it is bytes, a value of a model or of a dataclass, or no type that
-            pydantic knows.
+            pydantic knows, or one without a schema.
         LimitExceededError: a value is nested deeper than text may be, or too large.
         UnsupportedGrammarError: a value is no JSON.
         MissingExtraError: a type needs pydantic, which is not installed.
@@ -281,10 +287,11 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if is_value_of_model(schema):
         raise ArgumentTypeError(said_of_value(schema))
     if is_adapter(schema):
-        return written(schema.json_schema())
+        return written(made_by_pydantic(schema.json_schema, f"{schema!r} has no JSON Schema"))
     of_model = getattr(schema, "model_json_schema", None)
     if of_model is not None:
-        return written(of_model())
+        name = getattr(schema, "__name__", repr(schema))
+        return written(made_by_pydantic(of_model, f"the model {name} has no JSON Schema"))
     name = old_model(schema)
     if name is not None:
         raise ArgumentTypeError(
@@ -292,12 +299,5 @@ def text_of(schema: object, limits: Limits | None) -> str:
             f"pass {name}.schema()"
         )
     pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
-    try:
-        made = pydantic.TypeAdapter(schema).json_schema()
-    except pydantic.errors.PydanticUserError as error:
-        cause = str(error).partition("\n")[0]
-        raise ArgumentTypeError(
-            f"a schema must be text, a mapping, a bool or a type that pydantic knows, not "
-            f"{schema!r}: {cause}"
-        ) from error
-    return written(made)
+    what = f"a schema must be text, a mapping, a bool or a type that pydantic knows, not {schema!r}"
+    return written(made_by_pydantic(lambda: pydantic.TypeAdapter(schema).json_schema(), what))

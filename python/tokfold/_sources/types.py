@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from typing import Any, Protocol, TypeGuard
 
-__all__ = ["is_adapter", "is_value_of_model", "old_model", "said_of_value"]
+from tokfold.errors import ArgumentTypeError
+
+__all__ = ["is_adapter", "is_value_of_model", "made_by_pydantic", "old_model", "said_of_value"]
 
 
 class Adapter(Protocol):
@@ -39,6 +42,23 @@ def old_model(value: object) -> str | None:
         for base in own.__mro__
     )
     return own.__name__ if is_old and not hasattr(own, "model_json_schema") else None
+
+
+def made_by_pydantic(make: Callable[[], dict[str, Any]], what: str) -> dict[str, Any]:
+    """The schema that pydantic makes.
+
+    Raises:
+        ArgumentTypeError: pydantic makes none; says ``what``, and why.
+    """
+    try:
+        return make()
+    except Exception as error:
+        if all(base.__name__ != "PydanticUserError" for base in type(error).__mro__):
+            raise
+        cause = str(error).partition("\n")[0]
+        if getattr(error, "code", None) == "invalid-for-json-schema":
+            cause += "; give what is meant another type, or pydantic's WithJsonSchema"
+        raise ArgumentTypeError(f"{what}: {cause}") from error
 
 
 def said_of_value(value: object) -> str:

@@ -22,6 +22,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from tokfold._extras import require
+from tokfold._names import with_our_options
 from tokfold._serving import Settings
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
@@ -35,6 +36,7 @@ NAME = "tokfold"
 """The name of the backend."""
 
 
+@with_our_options("tokfold.sglang.register")
 def register(
     *,
     cache_dir: str | PathLike[str] | None = None,

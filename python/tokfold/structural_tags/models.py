@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal
 
+from tokfold._names import with_our_options
 from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold._tags.fields import budget, fail, flag, short
 from tokfold._tags.markers import check_written
@@ -50,6 +51,7 @@ def families() -> list[str]:
     return sorted(FAMILIES)
 
 
+@with_our_options("for_model")
 def for_model(
     model: str,
     tools: Sequence[Mapping[str, Any]] | None = None,

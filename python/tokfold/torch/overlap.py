@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import check_number, wrong_type
+from tokfold._checks import check_number, of_row, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold.batch import (
     accept_token_batch,
@@ -202,9 +202,10 @@ class NextMasks:
                 moved = [matcher for matcher, took in zip(matchers, taken, strict=True) if took]
                 rollback_batch(moved, [1] * len(moved))
                 row = rows[int(np.argmin(taken))]
-                raise MatcherStateError(
-                    f"row {row}: token {tokens[row]} had been masked, and no row has read its token"
+                error = MatcherStateError(
+                    f"token {tokens[row]} had been masked, and no row has read its token"
                 )
+                raise of_row(error, row)
             rows = [row for row in rows if not self.matchers[row].is_terminated]
         matchers = [self.matchers[row] for row in rows]
         fill = fill_bitmask_batch if self._fold is None else fill_class_bitmask_batch
@@ -238,7 +239,8 @@ def _listed(token_ids: object) -> list[int]:
             tokens.append(operator.index(token))
         except TypeError:
             kind = type(token).__name__
-            raise ArgumentTypeError(
-                f"row {row}: a token must be its id, a whole number, not {kind} ({token!r})"
-            ) from None
+            error = ArgumentTypeError(
+                f"a token must be its id, a whole number, not {kind} ({token!r})"
+            )
+            raise of_row(error, row) from None
     return tokens

@@ -26,7 +26,8 @@ import os
 from os import PathLike
 
 from tokfold._extras import require
-from tokfold._serving import Settings
+from tokfold._names import with_our_options
+from tokfold._serving import SWITCHES, Settings
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
 from tokfold.vllm.hooks import NAME, unwrap, wrap
@@ -39,10 +40,11 @@ VARIABLE = "TOKFOLD_VLLM"
 
 def plugin() -> None:
     """What vLLM calls in each process: :func:`install` if the environment asks for it."""
-    if os.environ.get(VARIABLE, "").strip().lower() in ("1", "true", "yes", "on"):
+    if SWITCHES.get(os.environ.get(VARIABLE, "").strip().lower()):
         install()
 
 
+@with_our_options("tokfold.vllm.install")
 def install(
     *,
     cache_dir: str | PathLike[str] | None = None,
