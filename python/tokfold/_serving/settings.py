@@ -174,7 +174,7 @@ def _switch(environ: Mapping[str, str], variable: str) -> bool:
 
 def _warn_of_names(environ: Mapping[str, str]) -> None:
     """Warn of variables whose names are nearly those of settings."""
-    known = [each.name.upper() for each in fields(Settings)]
+    known = ["MAX_CACHE_BYTES", *(each.name.upper() for each in fields(Settings))]
     for variable in environ:
         start, _, name = variable.partition("_")
         if start != "TOKFOLD" or name in known:
