@@ -73,7 +73,7 @@ def allowed_tokens(
     """
     if getattr(row, "ndim", 1) != 1:
         raise ValueError(f"row must have the shape (words,), not {row.shape}: pass bitmask[0]")
-    return np.flatnonzero(bits_of(row, vocab_size))
+    return np.flatnonzero(bits_of(row, vocab_size).view(np.bool_))
 
 
 def apply_token_bitmask_(
@@ -110,7 +110,7 @@ def apply_token_bitmask_(
         )
     if logits.shape[-1] < vocab_size:
         raise ValueError(f"logits have {logits.shape[-1]} columns for {vocab_size} tokens")
-    np.copyto(logits[..., :vocab_size], -np.inf, where=allowed == 0)
+    np.copyto(logits[..., :vocab_size], -np.inf, where=~allowed.view(np.bool_))
     logits[..., vocab_size:] = -np.inf
     return logits
 
