@@ -90,7 +90,7 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         "ids",
-        [[-1], [12], [1, 1], [True], [np.True_], [1.0], ["1"], [None], "1", b"1", 7, None, [2**70]],
+        [[-1], [12], [1, 1], [True], [1.0], ["1"], [None], "1", b"1", 12, True, 7.0, None, [2**70]],
     )
     @pytest.mark.parametrize("argument", ["stop_token_ids", "special_token_ids"])
     def test_ids(self, argument, ids):

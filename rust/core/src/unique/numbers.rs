@@ -1,5 +1,7 @@
 //! Numbers by value: `1`, `1.0` and `10e-1` are one.
 
+use crate::grammar::UniqueItems;
+
 /// What the key of a number begins with.
 pub(super) const NUMBER: u8 = b'#';
 
@@ -37,6 +39,12 @@ pub(super) fn is_part(key: &[u8]) -> bool {
 pub(super) fn is_zero(text: &[u8]) -> bool {
     let mantissa = text.iter().take_while(|byte| !matches!(byte, b'e' | b'E'));
     !mantissa.into_iter().any(|byte| (b'1'..=b'9').contains(byte))
+}
+
+/// Whether a number that has begun so may still have infinitely many values.
+pub(super) fn is_endless(items: UniqueItems, text: &[u8]) -> bool {
+    let is_integer = || text.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
+    !is_zero(text) && (items.endless_numbers || items.endless_integers && is_integer())
 }
 
 /// A decimal integer of any length and a small one together.

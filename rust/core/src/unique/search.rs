@@ -312,16 +312,10 @@ pub(super) fn is_free(array: &Reader, items: UniqueItems, values: &Values) -> bo
         Phase::Open | Phase::Literal | Phase::Behind => true,
         Phase::Comma => items.least > values.count(array.seen),
         Phase::String(_) => items.endless_strings || array.like.is_none(),
-        Phase::Number if array.before.is_none() => is_endless(items, &array.piece[1..]),
-        Phase::Number => is_endless(items, &array.key(values)[1..]),
+        Phase::Number if array.before.is_none() => numbers::is_endless(items, &array.piece[1..]),
+        Phase::Number => numbers::is_endless(items, &array.key(values)[1..]),
         Phase::Nested => false, // another reader knows
     }
-}
-
-/// Whether a number that has begun so may still have infinitely many values.
-pub(super) fn is_endless(items: UniqueItems, text: &[u8]) -> bool {
-    let is_integer = || text.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-    !numbers::is_zero(text) && (items.endless_numbers || items.endless_integers && is_integer())
 }
 
 /// How many words of some letters may follow, at least: of so many letters at most.

@@ -5,7 +5,6 @@ use crate::grammar::UniqueItems;
 use crate::unique::encoding::{END, member_names};
 use crate::unique::numbers;
 use crate::unique::reader::{End, Escape, Phase};
-use crate::unique::search::is_endless;
 use crate::unique::values::{SeenId, Values};
 
 impl Nested {
@@ -102,7 +101,7 @@ impl Nested {
 
     /// Whether the number that is being read may still have infinitely many values.
     pub(in crate::unique) fn is_endless_number(&self, items: UniqueItems) -> bool {
-        self.is_in_number() && is_endless(items, &self.lexer.piece[1..])
+        self.is_in_number() && numbers::is_endless(items, &self.lexer.piece[1..])
     }
 
     /// Whether a number that ends here would leave the items apart from all before.
