@@ -34,7 +34,7 @@ from typing import TypeAlias
 from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold._checks import wrong_type
-from tokfold.errors import ArtifactError
+from tokfold.errors import ArtifactError, CacheWarning
 
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "usable_folder"]
 
@@ -45,10 +45,6 @@ _Folder: TypeAlias = "str | os.PathLike[str] | None"
 
 _KEY = re.compile(r"[0-9a-f]{16,128}")
 _STALE_SECONDS = 6 * 3600.0
-
-
-class CacheWarning(UserWarning):
-    """A cache folder or an entry in it cannot be used; the work is done all the same."""
 
 
 @dataclass
