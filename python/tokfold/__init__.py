@@ -59,6 +59,7 @@ if TYPE_CHECKING:
         AmbiguousSourceError,
         ArgumentTypeError,
         ArtifactError,
+        CacheWarning,
         CancelledError,
         DeadlineExceededError,
         DeviceError,
@@ -102,6 +103,7 @@ __all__ = [
     "AmbiguousSourceError",
     "ArgumentTypeError",
     "ArtifactError",
+    "CacheWarning",
     "CancelledError",
     "CompileOptions",
     "CompiledGrammar",
@@ -166,7 +168,7 @@ _PLACES = {
         "engine": "CompiledGrammar GrammarCost Shortest compile",
         "errors": (
             "AlphabetError AmbiguousSourceError ArgumentTypeError ArtifactError "
-            "CancelledError DeadlineExceededError DeviceError FallbackWarning "
+            "CacheWarning CancelledError DeadlineExceededError DeviceError FallbackWarning "
             "GrammarSyntaxError InvalidSchemaError LimitExceededError MatcherStateError "
             "MissingExtraError MissingFileError ReentrantCompileError SchemaError "
             "StopTokenWarning StrictSchemaError StructuralTagError TokenBudgetError TokfoldError "
@@ -210,4 +212,5 @@ if not TYPE_CHECKING:  # a checker would believe that there is every name
         return value
 
     def __dir__() -> list[str]:
-        return sorted({*globals(), *_PLACES})
+        own = {name for name in globals() if name.startswith("__")}
+        return sorted({*own, *_PLACES, *_PLACES.values(), *_MODULES})

@@ -38,7 +38,7 @@ from typing import TypeAlias
 from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold._checks import wrong_type
-from tokfold.errors import ArtifactError
+from tokfold.errors import ArtifactError, CacheWarning
 
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "most_bytes", "usable_folder"]
 
@@ -55,10 +55,6 @@ MOST_BYTES = 1 << 30
 BYTES_VARIABLE = "TOKFOLD_MAX_CACHE_BYTES"
 _KEPT = 0.75
 """How much of the bound is kept where entries are removed, so that this is rare."""
-
-
-class CacheWarning(UserWarning):
-    """A cache folder or an entry in it cannot be used; the work is done all the same."""
 
 
 @dataclass

@@ -167,7 +167,10 @@ def bitmask_error(bitmask: object, error: TypeError, row: object = 0) -> Argumen
     if not hasattr(row, "__index__"):
         return wrong_type("row", "a whole number", row)
     if type(bitmask).__module__.partition(".")[0] != "torch":
-        return ArgumentTypeError(str(error))
+        found = type(bitmask).__name__
+        if hasattr(bitmask, "dtype") and hasattr(bitmask, "shape"):
+            found = f"an array of {bitmask.dtype} and shape {bitmask.shape}"
+        return ArgumentTypeError(f"{error}, not {found}: tokfold.allocate_bitmask makes one")
     device = getattr(bitmask, "device", "cpu")
     dtype = getattr(bitmask, "dtype", "")
     if str(device) != "cpu":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from tokfold._checks import whole_numbers
 from tokfold.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -52,11 +53,12 @@ def encoded(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], text
 
     Raises:
         VocabularyError: ``encode`` writes another text.
+        ArgumentTypeError: it gives no list of ids.
     """
     data = text.encode()
     if not data:
         return []
-    ids = list(encode(text))
+    ids = whole_numbers("the result of encode", encode(text))
     written = vocabulary.decode(ids)
     if written == data:
         return ids

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
@@ -70,9 +70,14 @@ def kind_of(source: object) -> SourceKind:
                 "call tokfold.structural_tags.for_model(family, tools), and pass the structural "
                 "tag that it returns"
             )
+        of_each = (
+            "; where each text has a grammar of its own, compile each: a processor takes the list "
+            "of what was compiled"
+        )
         raise AmbiguousSourceError(
             "a list must hold texts, at least one, and is then a choice of them; a JSON Schema is "
             "a mapping, a bool or a type"
+            + ("" if all(isinstance(text, str | int) for text in source) else of_each)
         )
     if isinstance(source, re.Pattern):
         raise AmbiguousSourceError(
@@ -142,7 +147,28 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
             f"the mapping has no keyword of JSON Schema that constrains anything, but {shown}: as "
             "a schema it would take any JSON value; pass a schema of what is meant, such as "
             '{"properties": {...}}, or a type, or call Grammar.from_json_schema to take it as it is'
+            + _of_a_server(others)
         )
+
+
+_OF_SERVERS = {
+    "json": "Grammar.from_json_schema(source['json'])",
+    "json_object": 'Grammar.from_json_schema({"type": "object"})',
+    "regex": "Grammar.from_regex(source['regex'])",
+    "choice": "Grammar.choices(source['choice'])",
+    "grammar": "Grammar.from_ebnf or from_lark(source['grammar'])",
+    "ebnf": "Grammar.from_ebnf(source['ebnf'])",
+    "structural_tag": "Grammar.from_structural_tag(source['structural_tag'])",
+}
+"""Fields of what vLLM and SGLang call structured outputs in a request, and what to pass."""
+
+
+def _of_a_server(names: Iterable[str]) -> str:
+    """What to pass where it is the structured outputs of a request to a server."""
+    found = next((name for name in names if name in _OF_SERVERS), None)
+    if found is None:
+        return ""
+    return f". Of a request to vLLM or SGLang pass tokfold.{_OF_SERVERS[found]}"
 
 
 def _is_no_keyword(name: str) -> bool:

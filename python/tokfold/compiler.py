@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
-from tokfold._cache import CacheWarning, check_folder, usable_folder
+from tokfold._cache import check_folder, usable_folder
 from tokfold._checks import check_limits, check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, kind_of
@@ -30,6 +30,7 @@ from tokfold.engine import ClassesMode, CompiledGrammar, compile
 from tokfold.errors import (
     ArgumentTypeError,
     ArtifactError,
+    CacheWarning,
     LimitExceededError,
     ReentrantCompileError,
     TokfoldError,
@@ -728,6 +729,10 @@ class GrammarCompiler(metaclass=Named):
             except (OSError, ArtifactError) as error:
                 warnings.warn(f"the masks were not saved: {error}", CacheWarning, stacklevel=2)
         self.clear_cache()
+
+    def __repr__(self) -> str:
+        held = f"{len(self._held)} of at most {self.max_grammars} grammars"
+        return f"<GrammarCompiler of {self.vocabulary!r}, {held}>"
 
     def __enter__(self) -> GrammarCompiler:
         return self

@@ -17,6 +17,7 @@ __all__ = [
     "AmbiguousSourceError",
     "ArgumentTypeError",
     "ArtifactError",
+    "CacheWarning",
     "CancelledError",
     "DeadlineExceededError",
     "DeviceError",
@@ -475,6 +476,15 @@ class MissingExtraError(TokfoldError, ImportError):
 
     Example:
         >>> issubclass(tokfold.MissingExtraError, ImportError)
+        True
+    """
+
+
+class CacheWarning(UserWarning):
+    """A cache folder or an entry in it cannot be used; the work is done all the same.
+
+    Example:
+        >>> issubclass(tokfold.CacheWarning, UserWarning)
         True
     """
 

@@ -213,8 +213,8 @@ class Grammar(Built, metaclass=Named):
                 text; ``"compact"``: none; ``"spaced"``: one space after commas and colons.
             max_whitespace: the most characters of white space at one place; None for no bound.
             indent: spaces of each level, with a line for each member and item, to 32 levels; as
-                ``json.dumps`` does.
-            separators: what stands behind an item and behind a name, instead of ``whitespace``.
+                ``json.dumps`` does. Where it is given, ``whitespace`` does not count.
+            separators: what stands behind an item and behind a name; likewise.
             max_digits: the most digits of a number in a row, so before its point, behind it, and in
                 its exponent, from 1 to 1,000; None for no bound. Numbers that the schema lists are
                 written as they are.

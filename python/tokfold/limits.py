@@ -31,7 +31,7 @@ class Limits:
     max_rules: int = 1 << 20
     """Rules of a grammar."""
     max_nesting: int = 1_000
-    """Levels of nested groups in one rule."""
+    """Levels of groups in a rule, and of a JSON Schema or structural tag."""
     max_schema_formulas: int = 200_000
     """Formulas of a JSON Schema: conditions that hold or fail together."""
     max_schema_states: int = 100_000

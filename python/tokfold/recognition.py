@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from tokfold import _core
 from tokfold._checks import check_limits, wrong_type
+from tokfold.errors import ArgumentTypeError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
@@ -69,7 +70,10 @@ def recognize(
         False
     """
     if not isinstance(grammar, Grammar):
-        raise wrong_type("grammar", "a tokfold.Grammar", grammar)
+        error = wrong_type("grammar", "a tokfold.Grammar", grammar)
+        if hasattr(grammar, "grammar"):
+            raise ArgumentTypeError(f"{error}: pass its .grammar")
+        raise error
     if not isinstance(text, str | bytes | bytearray | memoryview):
         raise wrong_type("text", "a str or bytes", text)
     check_limits(limits)

@@ -28,7 +28,7 @@ from tokfold import (
     Vocabulary,
     compile_classes,
 )
-from tokfold._cache import CacheWarning
+from tokfold.errors import CacheWarning
 
 # Artefacts
 

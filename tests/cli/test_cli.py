@@ -227,6 +227,11 @@ def test_classes_bad_documents(tokenizer, tmp_path):
     assert "line 1, column 8: `foo` is not defined" in refused("start: foo", "odd.lark")
 
 
+def test_a_command_that_is_misspelled():
+    assert "No such command 'chek'. Did you mean 'check'?" in run("chek", code=2).stderr
+    assert "Did you mean" not in run("nothing", code=2).stderr
+
+
 def test_classes_contradicting_options(grammar, tokenizer):
     assert "--schema and --lark" in fails("classes", grammar, "-t", tokenizer, "--schema", "--lark")
     assert "--root" in fails("classes", "--regex", "a", "-t", tokenizer, "--root", "x")
@@ -459,6 +464,11 @@ def test_real_demo(monkeypatch):
     for part in ("XGrammar   over classes", "own engine", "to the first mask", "a mask, p99"):
         assert part in text
     assert max(map(len, text.splitlines())) <= 80
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    rows = [line.rstrip() for line in text.splitlines() if "% " in line]
+    assert len(rows) == 6
+    assert [row for row in rows if row not in page] == []
+    assert f"\n{found['classes']:,} classes, found in " in page
 
 
 def test_tekken_by_name(grammar):

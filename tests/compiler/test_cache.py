@@ -17,8 +17,8 @@ from support import processes
 from support.forks import exit_code
 from support.processes import DEADLINE_S
 from support.script_runner import child, output
-from tokfold import _artifact, _cache
-from tokfold._cache import ArtifactCache, CacheWarning
+from tokfold import CacheWarning, _artifact, _cache
+from tokfold._cache import ArtifactCache
 from tokfold.errors import ArtifactError
 
 KEY = "ab" * 16

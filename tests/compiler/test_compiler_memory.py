@@ -26,7 +26,7 @@ from support.forks import exit_code
 from support.processes import DEADLINE_S
 from support.script_runner import child, output
 from tokfold import GrammarCompiler
-from tokfold._cache import CacheWarning
+from tokfold.errors import CacheWarning
 
 
 class TestBytes:

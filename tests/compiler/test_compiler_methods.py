@@ -377,3 +377,9 @@ def test_the_page_about_servers_is_true():
         with contextlib.redirect_stdout(out):
             exec(code, names)
         assert out.getvalue() == printed
+
+
+def test_what_a_compiler_shows():
+    compiler = GrammarCompiler(VOCABULARY, seed=False, max_grammars=7)
+    compiler.compile_grammar('root ::= "a"')
+    assert repr(compiler) == f"<GrammarCompiler of {VOCABULARY!r}, 1 of at most 7 grammars>"

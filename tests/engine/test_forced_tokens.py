@@ -217,6 +217,9 @@ def test_tokenizers_that_write_another_text() -> None:
     )
     assert r"puts a space before each text, and what stands before it (one of '\n', 'a'," in said
     assert said.endswith("or call forced_tokens() without one")
+    for nothing in (None, "ids", [0.5]):
+        with pytest.raises(tokfold.ArgumentTypeError, match=r"^the result of encode"):
+            matcher.forced_tokens(lambda text, nothing=nothing: nothing)
     said = refused(lambda text: list(text.upper().encode()))
     assert "the tokenizer changes this text" in said
     assert matcher.num_steps == 0

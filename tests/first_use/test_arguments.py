@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+import pydantic
 import pytest
 import tokfold
+import tokfold.structural_tags
 from first_use.test_defaults import STOP, VOCABULARY, refused
 
 PLAIN = tokfold.compile('root ::= "a" "b"', VOCABULARY, classes="never")
@@ -222,3 +225,50 @@ def test_what_is_no_number(value, name) -> None:
 def test_what_is_no_saved_state(data) -> None:
     said = f"data must be bytes, not {type(data).__name__}"
     assert refused(tokfold.MatcherState.from_bytes, data) == said
+
+
+def test_a_bitmask_of_another_kind_says_what_came() -> None:
+    matcher = tokfold.Matcher(PLAIN)
+    for wrong, found in (
+        (np.zeros((1, 9), np.int64), "not an array of int64 and shape (1, 9)"),
+        ([0] * 9, "not list"),
+        (None, "not NoneType"),
+    ):
+        for call in (matcher.fill_bitmask, partial(tokfold.fill_bitmask_batch, [matcher])):
+            said = refused(call, wrong)
+            assert "numpy array of dtype int32" in said
+            assert said.endswith(f"{found}: tokfold.allocate_bitmask makes one")
+
+
+def test_what_is_compiled_is_no_grammar() -> None:
+    said = refused(tokfold.recognize, PLAIN, "ab")
+    assert said == "grammar must be a tokfold.Grammar, not CompiledGrammar: pass its .grammar"
+
+
+@pytest.mark.parametrize(
+    ("request_of_a_server", "ours"),
+    [
+        ({"regex": "a+"}, "tokfold.Grammar.from_regex(source['regex'])"),
+        ({"json": {"type": "object"}}, "tokfold.Grammar.from_json_schema(source['json'])"),
+        ({"choice": ["a"]}, "tokfold.Grammar.choices(source['choice'])"),
+        ({"ebnf": 'root ::= "a"'}, "tokfold.Grammar.from_ebnf(source['ebnf'])"),
+    ],
+)
+def test_a_request_of_a_server(request_of_a_server, ours) -> None:
+    said = refused(tokfold.compile, request_of_a_server, VOCABULARY)
+    assert said.endswith(f". Of a request to vLLM or SGLang pass {ours}")
+
+
+def test_a_grammar_for_each_text() -> None:
+    said = refused(tokfold.compile, [{"type": "integer"}, bool], VOCABULARY)
+    assert "compile each: a processor takes the list of what was compiled" in said
+    assert "compile each" not in refused(tokfold.compile, ["a", 1], VOCABULARY)
+
+
+def test_the_schema_of_a_tool_is_a_model() -> None:
+    class Answer(pydantic.BaseModel):
+        number: int
+
+    tools = [{"type": "function", "function": {"name": "f", "parameters": Answer}}]
+    said = refused(tokfold.structural_tags.for_model, "llama", tools)
+    assert said.endswith("and not the class Answer; pass Answer.model_json_schema()")

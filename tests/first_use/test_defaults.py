@@ -823,7 +823,12 @@ def test_names_of_families_as_people_write_them(name, family) -> None:
         ("hermes", "as 'qwen_3' does with reasoning=False"),
         ("nothing at all", "'nothing at all'; there are: cohere"),
         ("", "there is no model family ''; there are"),
-        (None, "there is no model family null; there are"),
+        (None, "there is no model family null: pass a name; there are"),
+        ("gpt-4", "'gpt-4'; there are"),
+        ("gpt2", "'gpt2'; there are"),
+        ("gemini-2.5", "'gemini-2.5'; there are"),
+        ("gema", "did you mean 'gemma'?"),
+        ("Llama-4-Scout", "'llama' is Llama 3, which writes calls as JSON, and Llama 4 as Python;"),
     ],
 )
 def test_other_names_have_the_nearest_family(name, said) -> None:

@@ -154,7 +154,8 @@ def imported_by_init() -> dict[str, str]:
 def test_names_are_where_type_checkers_look_for_them() -> None:
     assert imported_by_init() == tokfold._PLACES
     assert sorted(tokfold._PLACES) == sorted(tokfold.__all__)
-    assert {*tokfold.__all__, "__version__"} <= {*dir(tokfold)}
+    assert {*tokfold.__all__, *tokfold._MODULES, "matcher", "__version__"} <= {*dir(tokfold)}
+    assert {"TYPE_CHECKING", "importlib", "sys"}.isdisjoint(dir(tokfold))
     for name, module in tokfold._PLACES.items():
         found = getattr(tokfold, name)
         assert found is getattr(importlib.import_module(f"tokfold.{module}"), name)

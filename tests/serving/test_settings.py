@@ -159,6 +159,14 @@ class TestDeadlines:
         settings = Settings.from_environment()
         assert settings.request_limits == settings.limits == Old()
 
+    def test_a_limit_that_is_misspelled(self, monkeypatch):
+        monkeypatch.setattr(module, "Limits", tokfold.Limits)
+        monkeypatch.setenv("TOKFOLD_LIMITS", '{"max_rule": 1}')
+        with pytest.raises(
+            ValueError, match=r"TOKFOLD_LIMITS must be .*; did you mean 'max_rules'"
+        ):
+            Settings.from_environment()
+
     def test_equal_ones_are_equal(self, monkeypatch):
         """Backends with the same settings share their grammars."""
         one = Settings.from_environment()

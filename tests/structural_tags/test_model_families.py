@@ -476,7 +476,7 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
     (
         {"model": "other"},
         "",
-        "there is no model family 'other'; did you mean 'cohere'? there are: cohere, c",
+        "there is no model family 'other'; there are: cohere, c",
     ),
     *(
         ({"model": name}, "", f"did you mean '{family}'?")
@@ -490,8 +490,8 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
             ("deepseek-v3.2-exp", "deepseek_v3_2"),
         ]
     ),
-    ({"model": None}, "", "there is no model family null; there are: cohere"),
-    ({"model": ["llama"]}, "", "there is no model family a list; there are"),
+    ({"model": None}, "", "there is no model family null: pass a name; there are: cohere"),
+    ({"model": ["llama"]}, "", "there is no model family a list: pass a name; there are"),
     ({"reasoning": 1}, "reasoning", "'auto', true or false, and not the number 1"),
     ({"parallel": 1}, "for_model", "'parallel' is true or false, not the number 1"),
     ({"any_order": "yes"}, "for_model", "'any_order' is true or false, not a string"),

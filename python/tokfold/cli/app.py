@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
@@ -47,6 +48,8 @@ class _Commands(_Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in self.list_commands(ctx):
+            for near in get_close_matches(cmd_name, self.list_commands(ctx), 1):
+                ctx.fail(f"No such command {cmd_name!r}. Did you mean {near!r}?")
             return None
         folder = "tokfold.cli"
         if cmd_name in LABORATORY:

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tokfold._names import with_our_options
 from tokfold._sources.schema import MAX_WHITESPACE
-from tokfold._tags.fields import budget, fail, flag, short
+from tokfold._tags.fields import budget, fail, flag, kind, short
 from tokfold._tags.markers import check_written
 from tokfold._tags.reading import MARKERS
 from tokfold.structural_tags.family import Family, MessageFamily
@@ -89,9 +89,11 @@ def for_model(
             {"name": ...}}``: a call of this tool. ``{"type": ...}``: a call of the tool of the
             server that has this type. ``{"type": "allowed_tools", "allowed_tools": {"mode": ...,
             "tools": [...]}}``: some of the tools; the mode is ``"auto"`` or ``"required"``.
-        reasoning: ``"enabled"`` (or ``True``): the output begins with reasoning. ``"disabled"``
-            (or ``False``): there is none. ``"auto"``: with or without. Families that do not
-            reason ignore it.
+        reasoning: ``"enabled"`` (or ``True``): the output begins with reasoning, whose beginning
+            marker most families have in the prompt already. ``"disabled"`` (or ``False``): there is
+            none. ``"auto"``: with or without, and the output writes the beginning marker, as Qwen 3
+            with its own template does. docs/model-families.md says which fits a prompt. Families
+            that do not reason ignore it.
         parallel: whether there may be several calls.
         any_order: whether the properties of arguments may come in any order.
         exclude_special_tokens: whether markers of the family are forbidden in free text.
@@ -103,6 +105,7 @@ def for_model(
             is in XGrammar by default.
         max_reasoning_tokens: how many tokens the reasoning has at most, its markers aside; then its
             end comes (docs/ending-in-time.md). ``harmony`` has so many in each message of it.
+            Families that do not reason ignore it.
         markers: how the model writes a marker that is a special token of the vocabulary for which
             the tag is compiled. ``"tokens"``: as that token, and free text never has its letters.
             ``"both"``: spelled by other tokens too. The tag has the choice in a field of its own,
@@ -179,7 +182,7 @@ def _family_name(model: object) -> str:
             return names[wanted]
         # the longest name that a model's name begins with, then what is spelled alike
         begun = [name for name in names if wanted.startswith(name)]
-        near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2)
+        near = [max(begun, key=len)] if begun else get_close_matches(wanted, names, 2, 0.75)
         found = [names[name] for name in near]
         if other := next((of for start, of in _OTHERS if re.match(start, wanted)), None):
             found = [other]
@@ -190,8 +193,10 @@ def _family_name(model: object) -> str:
                 "; these models write calls between <tool_call> and </tool_call>, as 'qwen_3' "
                 "does with reasoning=False;"
             )
+        elif wanted.startswith("llama4"):
+            hint = "; 'llama' is Llama 3, which writes calls as JSON, and Llama 4 as Python;"
         fail("", "", f"there is no model family {short(model)}{hint or ';'} there are: {_known()}")
-    fail("", "", f"there is no model family {short(model)}; there are: {_known()}")
+    fail("", "", f"there is no model family {kind(model)}: pass a name; there are: {_known()}")
 
 
 def _known() -> str:

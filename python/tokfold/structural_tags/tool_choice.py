@@ -192,8 +192,7 @@ def _schema(value: Object, name: str, path: str) -> dict[str, Any]:
         fail(
             path,
             "",
-            f"'parameters' is a JSON Schema, an object, and not {kind(parameters)}; leave it out "
-            "where any arguments do",
+            f"'parameters' is a JSON Schema, an object, and not {_found(parameters)}",
         )
     for key in parameters:
         if not isinstance(key, str):
@@ -215,6 +214,14 @@ def _schema(value: Object, name: str, path: str) -> dict[str, Any]:
             # which hides what stands beside it
             schema["allOf"] = [{"$ref": schema.pop("$ref")}]
     return schema
+
+
+def _found(parameters: object) -> str:
+    """What stands in place of a schema, and what to do."""
+    if isinstance(parameters, type) and hasattr(parameters, "model_json_schema"):
+        name = parameters.__name__
+        return f"the class {name}; pass {name}.model_json_schema()"
+    return f"{kind(parameters)}; leave it out where any arguments do"
 
 
 def _chosen_by_word(tools: Sequence[Tool], word: str) -> tuple[list[Tool], Choice]:

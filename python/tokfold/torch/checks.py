@@ -90,8 +90,8 @@ def check_logits(logits: torch.Tensor, num_tokens: int, device: torch.device) ->
         raise ValueError(f"logits must have one or two dimensions, not {logits.ndim}")
     if logits.shape[-1] < num_tokens:
         raise ValueError(
-            f"the logits have {logits.shape[-1]} columns, and the vocabulary {num_tokens} tokens: "
-            "is the fold of another vocabulary?"
+            f"the logits have {logits.shape[-1]} columns, and the vocabulary {num_tokens} tokens, "
+            "so it is that of another model: pass the logits of all tokens"
         )
     if logits.stride(-1) != 1 and logits.shape[-1] > 1:
         raise ValueError("the entries of a row of logits must lie side by side: stride(-1) is 1")

@@ -118,8 +118,10 @@ def _notes(
         else "texts of the rules were compared in part"
     )
     deep = f"trees of up to {expansions.nodes} nodes"
-    said = "the witnesses are the shortest found" if found else "no ambiguity was found"
-    notes = [f"ambiguity: {said}, which is no proof that there are no others: {reach}; {deep}"]
+    said = "no ambiguity was found, which is no proof that there is none"
+    if found:
+        said = "the witnesses are the shortest found, which is no proof that there are no others"
+    notes = [f"ambiguity: {said}: {reach}; {deep}"]
     if lowered.left_out:
         names = ", ".join(list(lowered.left_out)[:8])
         notes.append(f"ambiguity: not looked into, for macros or large counts: {names}")
