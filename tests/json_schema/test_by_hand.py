@@ -15,7 +15,7 @@ import pytest
 import tokfold
 from json_schema.languages import BYTES, Language, language
 from json_schema.truth import Validators
-from tokfold import Grammar
+from tokfold import Grammar, InvalidSchemaError
 
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
@@ -898,3 +898,30 @@ def test_keywords_with_escapes(schema: str, valid: str, invalid: str) -> None:
     found = Language(grammar, tokfold.compile(grammar, BYTES))
     assert found.accepts(valid)
     assert not found.accepts(invalid)
+
+
+@pytest.mark.parametrize("where", ["#/$defs/m", "#/$defs/n"])
+def test_dynamic_references_that_stand_for_two_schemas(where: str) -> None:
+    """The two are anchors of a resource around the one that refers to them."""
+    schema: dict[str, Any] = {
+        "$id": "http://a.b/root",
+        "type": "object",
+        "properties": {"a": {"$ref": "list"}},
+        "$defs": {
+            "m": {"$dynamicAnchor": "node", "type": "string"},
+            "n": {"$dynamicAnchor": "node", "type": "null"},
+            "list": {
+                "$id": "list",
+                "type": "array",
+                "items": {"$dynamicRef": "#node"},
+                "$defs": {"any": {"$dynamicAnchor": "node"}},
+            },
+        },
+    }
+    with pytest.raises(InvalidSchemaError, match="it stands for two schemas") as caught:
+        Grammar.from_json_schema(schema)
+    assert caught.value.pointer == "#/$defs/list/items"
+    assert where in caught.value.reason
+    other = "n" if where.endswith("m") else "m"
+    del schema["$defs"][other]
+    assert Grammar.from_json_schema(schema)

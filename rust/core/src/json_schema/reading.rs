@@ -10,7 +10,7 @@ use super::converter::{Applications, Converter, Doing};
 use super::formula::FormulaId;
 use super::keywords::{Dependency, NamedType, Shape, Types};
 use super::value::{JsonNode, JsonNodeId};
-use crate::error::Result;
+use crate::error::{Result, SchemaFault};
 use crate::limits::MOST_TEXT_BYTES;
 
 /// Whether types leave values of a type, and whether of numbers only integers.
@@ -218,6 +218,27 @@ impl Converter<'_> {
         Ok(applied)
     }
 
+    /// Where the `$dynamicRef` or `$recursiveRef` of a schema leads in a scope, if it has one.
+    fn dynamic_target(
+        &self,
+        node: JsonNodeId,
+        keyword: &str,
+        scope: ScopeId,
+    ) -> Result<Option<JsonNodeId>> {
+        let Some(dynamic) = self.schemas.dynamic(node)? else { return Ok(None) };
+        let of_name = |entry: &&(Box<str>, JsonNodeId)| dynamic.name.as_ref() == Some(&entry.0);
+        let mut bound = self.scopes.get(scope).iter().filter(of_name).map(|entry| entry.1);
+        let (first, second) = (bound.next(), bound.next());
+        if let (Some(first), Some(second)) = (first, second) {
+            let [first, second] = [first, second].map(|at| self.schemas.arena().pointer(at));
+            let message = format!(
+                "it stands for two schemas, {first} and {second}; rename the anchor of one"
+            );
+            return Err(self.fault(SchemaFault::Invalid, node, keyword, message));
+        }
+        Ok(Some(first.unwrap_or(dynamic.target)))
+    }
+
     fn find_applied(&mut self, schema: SchemaId, kind: Type) -> Result<Vec<(SchemaId, Applied)>> {
         let SchemaKey::Schema(node, scope) = self.key(schema) else { return Ok(Vec::new()) };
         let JsonNode::Object(object) = self.node(node) else { return Ok(Vec::new()) };
@@ -241,12 +262,7 @@ impl Converter<'_> {
                 }
                 _ if hides => {}
                 "$dynamicRef" | "$recursiveRef" => {
-                    if let Some(dynamic) = schemas.dynamic(node)? {
-                        let bound = dynamic.name.as_ref().and_then(|name| {
-                            let scope = self.scopes.get(scope);
-                            scope.iter().find(|(known, _)| known == name).map(|(_, node)| *node)
-                        });
-                        let target = bound.unwrap_or(dynamic.target);
+                    if let Some(target) = self.dynamic_target(node, keyword, scope)? {
                         out.push((self.child(target, scope), Applied::Always));
                     }
                 }

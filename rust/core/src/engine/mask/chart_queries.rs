@@ -5,7 +5,7 @@
 //! can read, frames that something left-recursive can follow are left out (see `chart_walk`).
 
 use crate::chart::{Columns, Tables};
-use crate::engine::mask::frontier::{AT_ROOT, NOWHERE, PendingId};
+use crate::engine::mask::pending::{AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::query::{ALONE, MAX_UNDER, NOTHING, OWN, Question};
 use crate::network::Network;
 use rustc_hash::FxHashMap;

@@ -1,6 +1,6 @@
 //! What masks remember: answers to questions about sets of trie nodes.
 
-use crate::engine::mask::frontier::{PendingId, PendingSets};
+use crate::engine::mask::pending::{PendingId, PendingSets};
 use crate::engine::mask::pool::{AcceptedEntries, PooledAnswer};
 use crate::engine::mask::query::{After, Question};
 use crate::hash::hash_of;
@@ -265,7 +265,7 @@ pub(in crate::engine) fn set_bits(row: &mut [i32], numbers: &[u32]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::mask::frontier::AT_ROOT;
+    use crate::engine::mask::pending::AT_ROOT;
     use crate::engine::mask::query::ALONE;
 
     #[test]

@@ -11,7 +11,7 @@
 //! A walk of the trie finds an answer: [`trie_walk`] walks, [`found`] has the nodes and tokens that it finds, and
 //! [`transition_cache`] the steps of sets that it meets often.
 //!
-//! [`memo`] keeps the answers, which [`answers`] forgets past `max_memo_bytes`; [`frontier`] keeps sets of nodes;
+//! [`memo`] keeps the answers, which [`answers`] forgets past `max_memo_bytes`; [`pending`] keeps sets of nodes;
 //! [`pool`] has what grammars share, under [`keys`].
 //!
 //! [`rows`] makes rows of tokens, over classes too; [`row_scan`] tells whether a row forbids anything; `warm` makes
@@ -29,9 +29,9 @@ pub(in crate::engine) mod follow;
 #[cfg(test)]
 mod follow_tests;
 pub(in crate::engine) mod found;
-pub(in crate::engine) mod frontier;
 pub(in crate::engine) mod keys;
 pub(in crate::engine) mod memo;
+pub(in crate::engine) mod pending;
 pub(in crate::engine) mod pool;
 pub(in crate::engine) mod query;
 pub(in crate::engine) mod row_scan;

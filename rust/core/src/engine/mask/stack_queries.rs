@@ -2,7 +2,7 @@
 
 use crate::engine::history::View;
 use crate::engine::mask::chart_queries::{ChartRoom, ChartWay};
-use crate::engine::mask::frontier::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
+use crate::engine::mask::pending::{AT_IDS, AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::query::{ALONE, After, MAX_UNDER, NOTHING, OWN, Question};
 use crate::network::{BOTTOM, Call, Network, contains};
 use crate::stacks::{Entry, REST, SetId, StackSets};

@@ -22,7 +22,7 @@ use crate::budget::{Halt, Interrupt};
 use crate::engine::history::copy_set;
 use crate::engine::mask::follow::{self, Upper};
 use crate::engine::mask::found::{Found, NODES_OF_WORK, class_at};
-use crate::engine::mask::frontier::PendingId;
+use crate::engine::mask::pending::PendingId;
 use crate::engine::mask::query::{ALONE, NOTHING, OWN, Question};
 use crate::engine::mask::transition_cache::{COLD, HotSets, UNKNOWN};
 use crate::engine::stop::Stop;

@@ -2,7 +2,7 @@
 
 use crate::budget::Interrupt;
 use crate::engine::mask::answers::{Allowance, Walker};
-use crate::engine::mask::frontier::AT_ROOT;
+use crate::engine::mask::pending::AT_ROOT;
 use crate::engine::mask::query::{ALONE, OWN, Question};
 use crate::engine::stop::Stop;
 

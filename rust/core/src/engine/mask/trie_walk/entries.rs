@@ -2,7 +2,7 @@
 
 use super::{CHECK_MASK, Descent, Level, WalkBounds};
 use crate::engine::mask::found::{NODES_OF_WORK, class_at};
-use crate::engine::mask::frontier::PendingId;
+use crate::engine::mask::pending::PendingId;
 use crate::engine::mask::query::Question;
 use crate::engine::stop::Stop;
 use crate::stacks::{NONE, REST, SetId, StackSets};

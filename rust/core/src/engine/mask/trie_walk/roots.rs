@@ -6,7 +6,7 @@
 
 use super::Descent;
 use crate::automata::alphabet::Alphabet;
-use crate::engine::mask::frontier::PendingId;
+use crate::engine::mask::pending::PendingId;
 use crate::network::{ClassSet, add_all, contains};
 use crate::stacks::{LABEL, SetId};
 use crate::vocabulary::Trie;
