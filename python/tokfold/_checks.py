@@ -145,8 +145,12 @@ def _how_found(token: object) -> str:
 
 
 def of_row(error: E, row: int) -> E:
-    """The error, which says now in which row of a batch it is; nothing else of it changes."""
-    error.args = (f"row {row}: {error}", *error.args[1:])
+    """The error, which says now in which row of a batch it is; nothing else of it changes.
+
+    The row takes the place of one that the error has already, of a batch of some rows.
+    """
+    said = str(error).removeprefix(f"row {error.row}: ")
+    error.args = (f"row {row}: {said}", *error.args[1:])
     error.row = row
     return error
 

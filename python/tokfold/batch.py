@@ -61,7 +61,8 @@ def fill_bitmask_batch(
         bitmask: int32, C-contiguous, shape ``(rows, ceil(V / 32))``; a torch tensor on the CPU is
             taken too.
         rows: the row of each matcher; by default 0, 1, 2 and so on.
-        threads: how many to use; by default one for each 16 matchers, at most one for each CPU.
+        threads: how many to use, that of the caller among them, so that 0 is as 1; by default one
+            for each 16 matchers, at most one for each CPU.
         ended: what becomes of the row of a text that has ended. ``"stop"``: it allows the stop
             tokens of its matcher alone. ``"leave"``: nothing is written into it, and the answer is
             False. ``"raise"``: the call raises :class:`MatcherStateError`.

@@ -169,6 +169,17 @@ def test_names_and_repr():
     assert (grammar == 5) is False
 
 
+def test_what_the_text_of_a_grammar_keeps():
+    """Its texts, under its own root; what grammar text cannot say raises, and pickle keeps it."""
+    lark = Grammar.from_lark('start: "a" | "b" start')
+    again = Grammar.from_ebnf(str(lark), lark.root)
+    assert [recognize(again, text).accepted for text in ("a", "bba", "b")] == [True, True, False]
+    different = Grammar.from_json_schema({"items": {"type": "string"}, "uniqueItems": True})
+    with pytest.raises(UnsupportedGrammarError, match="grammar text cannot say"):
+        str(different)
+    assert pickle.loads(pickle.dumps(different)) == different
+
+
 def test_a_grammar_is_made_by_a_method():
     with pytest.raises(TypeError, match="from_ebnf"):
         Grammar()

@@ -158,6 +158,24 @@ def test_out_of_turn(two) -> None:
     assert [matcher.num_steps for matcher in two.matchers] == [0, 0]
 
 
+def test_errors_name_the_row_among_all(vocabulary) -> None:
+    """Also where the texts of rows before it have ended."""
+    grammar = tokfold.Grammar.from_ebnf(TEXTS[0])
+    wide = tokfold.compile(grammar, vocabulary, classes="never")
+    tight = tokfold.compile(grammar, vocabulary, tokfold.Limits(max_mask_work=1), classes="never")
+    ended, failing = tokfold.Matcher(wide), tokfold.Matcher(tight)
+    assert ended.accept_tokens([token(b"["), token(b"]"), STOP]) == 3
+    with NextMasks([ended, tokfold.Matcher(wide), failing]) as masks:
+        masks.begin()
+        with pytest.raises(tokfold.LimitExceededError, match=r"^row 2: limit max_mask") as caught:
+            masks.wait()
+        assert caught.value.row == 2
+        masks.begin([STOP, token(b"["), 1_000])
+        with pytest.raises(tokfold.VocabularyError, match=r"^row 2: token 1000 is out") as caught:
+            masks.wait()
+        assert caught.value.row == 2
+
+
 def test_a_token_that_had_been_masked(two) -> None:
     two.begin()
     two.apply_(torch.zeros(2, WIDTH))

@@ -21,7 +21,7 @@ from tokfold.batch import (
     rollback_batch,
 )
 from tokfold.bitmask import allocate_bitmask
-from tokfold.errors import ArgumentTypeError, MatcherStateError
+from tokfold.errors import ArgumentTypeError, MatcherStateError, TokfoldError
 from tokfold.matcher import Matcher
 from tokfold.torch.checks import check_logits, check_tensor, listed_numbers
 from tokfold.torch.fold import Fold
@@ -197,19 +197,25 @@ class NextMasks:
         rows = [i for i, matcher in enumerate(self.matchers) if not matcher.is_terminated]
         if tokens is not None:
             matchers = [self.matchers[row] for row in rows]
-            taken = accept_token_batch(matchers, [tokens[row] for row in rows], self._threads)
+            try:
+                taken = accept_token_batch(matchers, [tokens[row] for row in rows], self._threads)
+            except TokfoldError as error:
+                raise _whose(error, rows) from None
             if not taken.all():
                 moved = [matcher for matcher, took in zip(matchers, taken, strict=True) if took]
                 rollback_batch(moved, [1] * len(moved))
                 row = rows[int(np.argmin(taken))]
-                error = MatcherStateError(
+                masked = MatcherStateError(
                     f"token {tokens[row]} had been masked, and no row has read its token"
                 )
-                raise of_row(error, row)
+                raise of_row(masked, row)
             rows = [row for row in rows if not self.matchers[row].is_terminated]
         matchers = [self.matchers[row] for row in rows]
         fill = fill_bitmask_batch if self._fold is None else fill_class_bitmask_batch
-        fill(matchers, self._masks, threads=self._threads)
+        try:
+            fill(matchers, self._masks, threads=self._threads)
+        except TokfoldError as error:
+            raise _whose(error, rows) from None
         self.fill_seconds += time.perf_counter() - began
         return rows
 
@@ -223,6 +229,11 @@ class NextMasks:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _whose(error: TokfoldError, rows: Sequence[int]) -> TokfoldError:
+    """The error of a batch of some rows, which names the row among all."""
+    return error if error.row is None else of_row(error, rows[error.row])
 
 
 def _listed(token_ids: object) -> list[int]:
