@@ -138,7 +138,8 @@ class Matcher(metaclass=Named):
                 ``max_tokens`` to count from.
         """
         if not isinstance(compiled, CompiledGrammar):
-            raise wrong_type("compiled", "a tokfold.CompiledGrammar", compiled)
+            what = "a tokfold.CompiledGrammar, made by tokfold.compile(grammar, vocabulary)"
+            raise wrong_type("compiled", what, compiled)
         stops = checked_stops(stop_token_ids, compiled.vocabulary)
         self.compiled = compiled
         self._is_cancelled = self._is_restored = False

@@ -402,6 +402,9 @@ class TestPlugin:
         for value in ("", "0", "false"):
             monkeypatch.setenv("TOKFOLD_VLLM", value)
             tokfold.vllm.plugin()
+        monkeypatch.setenv("TOKFOLD_VLLM", "ture")
+        with pytest.warns(UserWarning, match="TOKFOLD_VLLM must be 1 or 0, not 'ture'"):
+            tokfold.vllm.plugin()
         after = StructuredOutputManager.grammar_init, SamplingParams._validate_structured_outputs
         assert before == after
 

@@ -23,6 +23,7 @@ request, which takes the place of vLLM's own where tokfold is the backend, and
 from __future__ import annotations
 
 import os
+import warnings
 from os import PathLike
 
 from tokfold._extras import require
@@ -40,7 +41,10 @@ VARIABLE = "TOKFOLD_VLLM"
 
 def plugin() -> None:
     """What vLLM calls in each process: :func:`install` if the environment asks for it."""
-    if SWITCHES.get(os.environ.get(VARIABLE, "").strip().lower()):
+    said = os.environ.get(VARIABLE, "").strip().lower()
+    if said and said not in SWITCHES:
+        warnings.warn(f"{VARIABLE} must be 1 or 0, not {said!r}: tokfold is off", stacklevel=2)
+    if SWITCHES.get(said):
         install()
 
 
