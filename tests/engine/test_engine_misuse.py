@@ -128,7 +128,7 @@ def test_a_copy_of_a_compiled_grammar_is_itself(compiled):
     assert pickle.loads(pickle.dumps(compiled.grammar)) == compiled.grammar
 
 
-@pytest.mark.parametrize("ids", [[1.0], [2.7], ["1"], [None], "12", 1])
+@pytest.mark.parametrize("ids", [[1.0], [2.7], ["1"], [None], "12", 1.0, True])
 def test_stop_tokens_that_are_no_numbers(compiled, ids):
     with pytest.raises(TypeError):
         tokfold.Matcher(compiled, stop_token_ids=ids)

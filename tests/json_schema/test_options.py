@@ -808,7 +808,6 @@ def test_unsatisfiable(schema: Any, pointer: str, keyword: str) -> None:
         {"formats": True},
         {"separators": (",",)},
         {"indent": 10**30},
-        {"max_whitespace": 10**30},
         {"resources": {"x": object()}},
         {"lossy": "uniqueItems"},
         {"strict_mode": True},
@@ -817,6 +816,11 @@ def test_unsatisfiable(schema: Any, pointer: str, keyword: str) -> None:
 def test_options_that_are_none(options: dict[str, Any]) -> None:
     with pytest.raises((ValueError, TypeError, TokfoldError, OverflowError)):
         Grammar.from_json_schema({"type": "integer"}, **options)
+
+
+def test_bounds_that_no_text_reaches_are_taken() -> None:
+    grammar = Grammar.from_json_schema({"const": [1]}, max_whitespace=10**30)
+    assert tokfold.recognize(grammar, f"[{' ' * 99}1]").accepted
 
 
 # -- what a user holds

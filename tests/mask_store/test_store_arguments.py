@@ -38,7 +38,7 @@ CALLS = {
     "a parent below -1": lambda m: draft(m, [-2, 0]),
     "a parent too few": lambda m: draft(m, [-1]),
     "a text as stop tokens": lambda m: type(m)(made_of(m), stop_token_ids="4"),
-    "a number as stop tokens": lambda m: type(m)(made_of(m), stop_token_ids=4),
+    "a fraction as stop tokens": lambda m: type(m)(made_of(m), stop_token_ids=4.0),
     "a fraction as a stop token": lambda m: type(m)(made_of(m), stop_token_ids=[4.0]),
     "a stop token past the end": lambda m: type(m)(made_of(m), stop_token_ids=[5]),
 }
