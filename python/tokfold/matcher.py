@@ -511,8 +511,8 @@ class Matcher(metaclass=Named):
     ) -> bytes:
         """A completion of the fewest bytes: what closes a text that was cut.
 
-        Of the bytes after which the fewest follow it takes always the lowest. The matcher stays
-        where it is, and no budget of tokens counts here.
+        Of the bytes after which the fewest follow it takes always the lowest, but where items of
+        an array must differ. The matcher stays where it is, and no budget of tokens counts here.
 
         Args:
             limit: the most bytes to return: a caller that wants more reads them and asks again.

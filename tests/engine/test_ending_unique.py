@@ -291,3 +291,42 @@ def test_no_budget_is_large_enough_for_a_text_that_no_tokens_end(
         matcher.fill_bitmask(tokfold.allocate_bitmask(1, 4), tokens_left=left)
     assert matcher.shortest().tokens is None
     assert matcher._tokens_to_end() is None
+
+
+def test_closing_bytes_are_found_in_one_search() -> None:
+    """A search for each byte of a long item would take minutes."""
+    schema = {"type": "array", "items": {"type": "string", "minLength": 1_500}, "uniqueItems": True}
+    grammar = tokfold.Grammar.from_json_schema(schema, whitespace="compact")
+    vocabulary = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
+    matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+    item = "a" * 1_500
+    assert matcher.accept_string(f'["{item}","a')
+    within = tokfold.Interrupt(milliseconds=60_000)
+    closing = matcher.closing_bytes(interrupt=within)
+    assert len(closing) == matcher.shortest().bytes == 1_501
+    assert matcher.closing_bytes(7) == closing[:7]
+    assert matcher.accept_bytes(closing)
+    assert matcher.is_accepting
+
+
+def test_tokens_that_may_repeat_an_item_read_it_once() -> None:
+    """Each would read the whole item again, and behind a rollback no reader is kept."""
+    count = 600
+    members = ",".join(f'"m{number}":{number}' for number in range(count))
+    schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
+    grammar = tokfold.Grammar.from_json_schema(
+        schema, whitespace="compact", additional_properties=True
+    )
+    tokens = [*(bytes([byte]) for byte in range(256)), *(f"m{n}".encode() for n in range(300))]
+    vocabulary = tokfold.Vocabulary(tokens)
+    matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
+    assert matcher.accept_string(f"[{{{members}}},{{{members[:-4]}")
+    assert matcher.accept_string("5")
+    assert matcher.rollback(1) is None
+    within = tokfold.Interrupt(milliseconds=60_000)
+    row = tokfold.allocate_bitmask(1, len(tokens))
+    matcher.fill_bitmask(row, interrupt=within)
+    allowed = set(tokfold.allowed_tokens(row[0], len(tokens)).tolist())
+    for token in (*b'59"}:,', 256, 270):
+        assert (token in allowed) is matcher.fork().accept_token(token)
+    assert matcher.expected_bytes

@@ -152,6 +152,18 @@ impl Arrays {
         Ok(first)
     }
 
+    /// Keeps the readers of a text in arrays of any values, which are read again from its text otherwise.
+    pub(crate) fn keep_readers(&mut self, id: ArrayId) {
+        for id in self.places_of(id) {
+            let is_kept = self.readers.iter().any(|reader| reader.0 == id);
+            let reader = if is_kept { None } else { self.nested(id) };
+            if let Some(reader) = reader {
+                self.readers.truncate(2 * MOST_ARRAYS - 1);
+                self.readers.push_front((id, reader));
+            }
+        }
+    }
+
     pub(super) fn reader(&self, id: ArrayId) -> Reader {
         let &Place { seen, phase, like, piece, .. } = self.place(id);
         Reader { seen, phase, like, before: piece, piece: Vec::new() }

@@ -41,10 +41,34 @@ pub(super) fn is_zero(text: &[u8]) -> bool {
     !mantissa.into_iter().any(|byte| (b'1'..=b'9').contains(byte))
 }
 
-/// Whether a number that has begun so may still have infinitely many values.
-pub(super) fn is_endless(items: UniqueItems, text: &[u8]) -> bool {
-    let is_integer = || text.iter().all(|byte| matches!(byte, b'-' | b'0'..=b'9'));
-    !is_zero(text) && (items.endless_numbers || items.endless_integers && is_integer())
+/// What matters of a number that has begun for whether it may have many values.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Begun {
+    /// Whether a digit other than zero stands before the exponent.
+    has_digit: bool,
+    has_point: bool,
+    has_exponent: bool,
+}
+
+impl Begun {
+    /// It with more of its text behind.
+    pub(super) fn with(mut self, more: &[u8]) -> Self {
+        for byte in more {
+            match byte {
+                b'.' => self.has_point = true,
+                b'e' | b'E' => self.has_exponent = true,
+                b'1'..=b'9' => self.has_digit |= !self.has_exponent,
+                _ => {}
+            }
+        }
+        self
+    }
+
+    /// Whether the number may still have infinitely many values.
+    pub(super) fn is_endless(self, items: UniqueItems) -> bool {
+        let is_integer = !self.has_point && !self.has_exponent;
+        self.has_digit && (items.endless_numbers || items.endless_integers && is_integer)
+    }
 }
 
 /// A decimal integer of any length and a small one together.

@@ -1,5 +1,6 @@
 //! The beginnings of the items that are being read: each is a piece of text behind another beginning.
 
+use super::numbers::Begun;
 use crate::budget::Halt;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
@@ -22,11 +23,21 @@ pub(super) fn trim<T>(list: &mut VecDeque<T>) {
     }
 }
 
+/// One piece.
+#[derive(Clone, Copy, Debug)]
+struct Link {
+    /// The piece before.
+    before: Option<Piece>,
+    /// Where it ends in the text.
+    end: u32,
+    /// What the beginning up to it says if it is of a number.
+    begun: Begun,
+}
+
 /// The pieces behind those that were forgotten.
 #[derive(Debug, Default)]
 pub(super) struct Pieces {
-    /// The piece before, and where one ends in the text.
-    list: VecDeque<(Option<Piece>, u32)>,
+    list: VecDeque<Link>,
     /// How many were forgotten, and how much text.
     forgotten: usize,
     text_forgotten: u32,
@@ -39,17 +50,17 @@ impl Pieces {
         self.forgotten + self.list.len()
     }
 
-    fn at(&self, piece: Piece) -> (Option<Piece>, u32) {
+    fn at(&self, piece: Piece) -> Link {
         self.list[piece.index() - self.forgotten]
     }
 
     fn begins(&self, piece: Piece) -> u32 {
         let before = (piece.index() - self.forgotten).checked_sub(1);
-        before.map_or(self.text_forgotten, |before| self.list[before].1)
+        before.map_or(self.text_forgotten, |before| self.list[before].end)
     }
 
     fn bytes_of(&self, piece: Piece) -> &[u8] {
-        let (begins, ends) = (self.begins(piece), self.at(piece).1);
+        let (begins, ends) = (self.begins(piece), self.at(piece).end);
         &self.text[(begins - self.text_forgotten) as usize..(ends - self.text_forgotten) as usize]
     }
 
@@ -69,13 +80,19 @@ impl Pieces {
         let end = u32::try_from(end).map_err(|_| Halt::Bytes)?;
         let number = u32::try_from(self.len() + 1).map_err(|_| Halt::Bytes)?;
         self.text.extend_from_slice(bytes);
-        self.list.push_back((before, end));
+        let begun = self.begun(before).with(bytes);
+        self.list.push_back(Link { before, end, begun });
         Ok(NonZeroU32::new(number).map(Piece))
+    }
+
+    /// What a beginning says if it is of a number.
+    pub(super) fn begun(&self, piece: Option<Piece>) -> Begun {
+        piece.map_or_else(Begun::default, |piece| self.at(piece).begun)
     }
 
     /// The pieces of a beginning up to one of them, the last one first.
     fn chain(&self, piece: Piece, until: Option<Piece>) -> impl Iterator<Item = Piece> {
-        let next = move |at: &Piece| self.at(*at).0;
+        let next = move |at: &Piece| self.at(*at).before;
         std::iter::successors(Some(piece), next).take_while(move |&at| Some(at) != until)
     }
 
@@ -108,13 +125,13 @@ impl Pieces {
             return;
         };
         let mut root = first;
-        while let Some(before) = self.at(root).0
+        while let Some(before) = self.at(root).before
             && before.index() + 1 == root.index()
         {
             root = before;
         }
-        let (_, end) = self.at(first);
-        let begins = match self.at(root).0 {
+        let Link { end, .. } = self.at(first);
+        let begins = match self.at(root).before {
             // Its text stands in one place.
             None => self.begins(root),
             Some(_) => {
@@ -131,7 +148,7 @@ impl Pieces {
         trim(&mut self.list);
         self.forgotten = first.index();
         if let Some(first) = self.list.front_mut() {
-            first.0 = None;
+            first.before = None;
         }
     }
 
@@ -144,7 +161,7 @@ impl Pieces {
     ) -> Result<Option<Piece>, Halt> {
         let chain = self.chain(piece, None);
         let missing: Vec<Piece> = chain.take_while(|piece| !copies.contains_key(piece)).collect();
-        let known = missing.last().map_or(Some(piece), |&last| self.at(last).0);
+        let known = missing.last().map_or(Some(piece), |&last| self.at(last).before);
         let mut before = known.and_then(|piece| copies.get(&piece).copied());
         for piece in missing.into_iter().rev() {
             before = to.add(before, self.bytes_of(piece))?;
@@ -156,13 +173,13 @@ impl Pieces {
     /// Drops those after so many.
     pub(super) fn truncate(&mut self, length: usize) {
         self.list.truncate(length - self.forgotten);
-        let end = self.list.back().map_or(self.text_forgotten, |last| last.1);
+        let end = self.list.back().map_or(self.text_forgotten, |last| last.end);
         self.text.truncate((end - self.text_forgotten) as usize);
     }
 
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
-        self.list.capacity() * size_of::<(Option<Piece>, u32)>() + self.text.capacity()
+        self.list.capacity() * size_of::<Link>() + self.text.capacity()
     }
 }
 

@@ -6,7 +6,7 @@
 
 use super::arrays::Arrays;
 use super::many_items::{Ends, ManyItems, children, ends_in_zero};
-use super::numbers::{self, NUMBER};
+use super::numbers::{self, Begun, NUMBER};
 use super::place::ArrayId;
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::search::is_free;
@@ -336,7 +336,7 @@ impl Walk<'_> {
                 // The end of a number that needs no look goes on with what ends it.
                 let ends =
                     [b' ', b'\t', b'\n', b',', b']'].into_iter().map(group).fold(0, |a, b| a | b);
-                let is_free = numbers::is_endless(self.items, &text()[1..]);
+                let is_free = Begun::default().with(&text()).is_endless(self.items);
                 let matters = !is_free || self.trie.groups_below(child) & ends != 0;
                 (is_digit && matters).then(|| Next::Number(text()))
             }
@@ -382,7 +382,7 @@ impl Walk<'_> {
     fn number(&mut self, node: u32, text: &[u8]) {
         let is_whole = text.last().is_some_and(u8::is_ascii_digit);
         let is_read = is_whole && self.values.has(self.seen, &numbers::key(&text[1..]));
-        let is_free = numbers::is_endless(self.items, &text[1..]);
+        let is_free = Begun::default().with(text).is_endless(self.items);
         if (is_read || !is_whole || !self.items.whole_numbers) && !is_free {
             self.doubt(node);
         }

@@ -7,6 +7,7 @@
 //! logarithmic time whether a node is an ancestor.
 
 use super::keys::{Keys, make_room};
+use super::numbers::Begun;
 use super::pieces::{Piece, Pieces};
 use crate::budget::Halt;
 use rustc_hash::FxHashMap;
@@ -152,6 +153,11 @@ impl Values {
         bytes: &[u8],
     ) -> Result<Option<Piece>, Halt> {
         self.pieces.add(before, bytes)
+    }
+
+    /// What is known of the beginning of a number.
+    pub(super) fn begun(&self, piece: Option<Piece>) -> Begun {
+        self.pieces.begun(piece)
     }
 
     /// The beginning of an item.

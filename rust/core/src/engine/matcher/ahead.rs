@@ -113,7 +113,11 @@ impl Matcher {
             let mut expected = self.expected_after(family, stand);
             if self.engine.network.has_unique_items() {
                 let mut repeated = Vec::new();
+                if let Stand::Array(id) = stand {
+                    family.arrays.keep_readers(id);
+                }
                 for &byte in &expected {
+                    interrupt.check()?;
                     if self.advance(family, stand, &[byte], interrupt)?.0.is_none() {
                         repeated.push(byte);
                     }

@@ -52,10 +52,17 @@ impl Matcher {
             return Ok(());
         }
         let mut family = lock::write(&self.family, interrupt)?;
+        if let Stand::Array(id) = stand {
+            family.arrays.keep_readers(id);
+        }
         let mark = family.arrays.mark();
         family.arrays.try_out(true);
         let mut read = Ok(());
         for token in doubtful {
+            read = interrupt.look();
+            if read.is_err() {
+                break;
+            }
             self.allow(&mut family, interrupt);
             match self.advance_token(&mut family, stand, token, interrupt) {
                 Ok(Some(_)) => {}

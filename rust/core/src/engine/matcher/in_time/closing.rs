@@ -7,7 +7,6 @@ use crate::ending::UNREACHABLE;
 use crate::engine::Matcher;
 use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
-use crate::engine::matcher::Accept;
 use crate::error::{Error, Result};
 use crate::network::{ClassSet, contains, insert};
 use crate::stacks::{NONE, SetId};
@@ -106,8 +105,8 @@ impl Matcher {
         Ok(out)
     }
 
-    /// A completion of the fewest bytes: of the bytes with which the fewest follow always the lowest; at most
-    /// `most`. Bytes cost no tokens.
+    /// A completion of the fewest bytes: of the bytes with which the fewest follow always the lowest, but where items
+    /// are unique; at most `most`. Bytes cost no tokens.
     ///
     /// # Errors
     /// [`Error::Unsupported`] where a token must come that no bytes write; those of [`Self::shortest`].
@@ -172,42 +171,17 @@ impl Matcher {
         Ok(out)
     }
 
-    /// [`Self::closing_bytes`] of a text with arrays whose items are unique.
+    /// [`Self::closing_bytes`] of a text with arrays whose items are unique: the bytes that a search finds.
     fn closing_bytes_of_arrays(&self, most: usize, interrupt: &Interrupt) -> Result<Vec<u8>> {
-        let mut fork = self.fork();
-        (fork.max_tokens, fork.prefer_end) = (None, 0);
-        let left = |fork: &Self| {
-            let mut family = lock::write(&fork.family, interrupt)?;
-            match fork.ended(&family) {
-                true => Ok(0),
-                false => fork.fewest_bytes(&mut family, interrupt),
-            }
-        };
-        let mut needed = self.written(left(&fork)?)?;
-        let mut out = Vec::new();
-        while needed > 0 && out.len() < most {
-            let (_, bytes) = fork.readable(&[], interrupt)?;
-            let mut nearest = None;
-            for byte in bytes {
-                interrupt.look()?;
-                if fork.accept_bytes(&[byte], interrupt)? != Accept::Taken {
-                    continue;
-                }
-                let after = left(&fork)?;
-                fork.rollback(1, interrupt)?;
-                if nearest.is_none_or(|(best, _)| after < best) {
-                    nearest = Some((after, byte));
-                }
-                if after < needed {
-                    break;
-                }
-            }
-            let Some((after, byte)) = nearest.filter(|(after, _)| *after < needed) else { break };
-            fork.accept_bytes(&[byte], interrupt)?;
-            out.push(byte);
-            needed = after;
+        let mut family = lock::write(&self.family, interrupt)?;
+        if self.ended(&family) {
+            return Ok(Vec::new());
         }
-        Ok(out)
+        let stand = family.step(self.at).stand;
+        let mut completions = Completions::new(self, Unit::Bytes, interrupt);
+        let count = self.written(completions.fewest(&mut family, stand)?)?;
+        let found = completions.found(&mut family, stand, count)?.unwrap_or_default();
+        Ok(found.into_iter().take(most).map(|byte| byte as u8).collect())
     }
 
     /// So many bytes, if bytes complete the text.

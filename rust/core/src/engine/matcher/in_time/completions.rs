@@ -83,9 +83,7 @@ impl<'m> Completions<'m> {
     /// # Errors
     /// Those of a mask.
     pub(super) fn within(&mut self, family: &mut Family, stand: Stand, most: u32) -> Result<bool> {
-        self.tried(family, |completions, family| {
-            Ok(completions.completion(family, stand, most)?.is_some())
-        })
+        Ok(self.found(family, stand, most)?.is_some())
     }
 
     /// At most so many units that complete a text, if there are any; they are read while it is looked for.
@@ -105,6 +103,19 @@ impl<'m> Completions<'m> {
             }
         }
         Ok(None)
+    }
+
+    /// At most so many units that complete a text, if there are any.
+    ///
+    /// # Errors
+    /// As for [`Self::within`].
+    pub(super) fn found(
+        &mut self,
+        family: &mut Family,
+        stand: Stand,
+        most: u32,
+    ) -> Result<Option<Vec<u32>>> {
+        self.tried(family, |completions, family| completions.completion(family, stand, most))
     }
 
     /// The fewest units that complete a text; [`UNREACHABLE`] where none do.
