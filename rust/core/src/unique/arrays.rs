@@ -166,7 +166,8 @@ impl Arrays {
 
     pub(super) fn reader(&self, id: ArrayId) -> Reader {
         let &Place { seen, phase, like, piece, .. } = self.place(id);
-        Reader { seen, phase, like, before: piece, piece: Vec::new() }
+        let begun = self.values.begun(piece);
+        Reader { seen, phase, like, before: piece, piece: Vec::new(), begun }
     }
 
     /// The reader of a place in an array of any values.

@@ -1,7 +1,7 @@
 //! The tokens of a vocabulary in which items end and begin, found once for all texts.
 
 use super::nested::Nested;
-use super::numbers::{self, NUMBER};
+use super::numbers::{self, Begun, NUMBER};
 use super::reader::{End, Escape, Phase, Reader, STRING};
 use super::values::{SeenId, Values};
 use crate::vocabulary::{Groups, Trie, Vocabulary, group};
@@ -234,7 +234,8 @@ fn beginning(phase: Phase, digits: &[u8]) -> Reader {
         Phase::Number => [&[NUMBER], digits].concat(),
         _ => Vec::new(),
     };
-    Reader { phase, piece, ..Reader::new() }
+    let begun = Begun::default().with(&piece);
+    Reader { phase, piece, begun, ..Reader::new() }
 }
 
 /// How many items end in some bytes, and where those lead.

@@ -3,7 +3,7 @@
 //!
 //! It reads nothing but arrays that a network reads as well, which is what refuses all other texts.
 
-use super::numbers::{self, NUMBER};
+use super::numbers::{self, Begun, NUMBER};
 use super::pieces::Piece;
 use super::values::{Like, SeenId, Values};
 use std::num::NonZeroU16;
@@ -94,19 +94,23 @@ pub(crate) struct Reader {
     /// number its text; with the first byte of the key.
     pub(super) before: Option<Piece>,
     pub(super) piece: Vec<u8>,
+    /// What matters of a number that is being read.
+    pub(super) begun: Begun,
 }
 
 impl Reader {
     /// Behind an opening bracket.
     pub(super) fn new() -> Self {
         let (seen, phase) = (SeenId::NONE, Phase::Open);
-        Self { seen, phase, like: None, before: None, piece: Vec::new() }
+        let (piece, begun) = (Vec::new(), Begun::default());
+        Self { seen, phase, like: None, before: None, piece, begun }
     }
 
     fn begin(&mut self, phase: Phase, tag: u8, values: &Values) {
         self.phase = phase;
         self.before = None;
         self.piece = vec![tag];
+        self.begun = Begun::default();
         self.like = if tag == STRING { values.like(&[STRING]) } else { None };
     }
 
@@ -148,6 +152,7 @@ impl Reader {
                 }
                 b'-' | b'0'..=b'9' => {
                     self.begin(Phase::Number, NUMBER, values);
+                    self.begun = self.begun.with(&[byte]);
                     self.piece.push(byte);
                     End::Within
                 }
@@ -166,6 +171,7 @@ impl Reader {
             }
             Phase::String(escape) => self.in_string(escape, byte, values),
             Phase::Number if matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E') => {
+                self.begun = self.begun.with(&[byte]);
                 self.piece.push(byte);
                 End::Within
             }

@@ -354,7 +354,7 @@ impl Arrays {
             return Ok((set, None));
         }
         let (place, reader) = match array {
-            Open::Flat(Reader { seen, phase, like, before, piece }) => {
+            Open::Flat(Reader { seen, phase, like, before, piece, .. }) => {
                 let piece = self.values_mut().piece(before, &piece)?;
                 (Place { like, piece, ..Place::alone(set, seen, phase) }, None)
             }

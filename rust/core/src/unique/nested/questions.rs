@@ -3,7 +3,7 @@
 use super::{Candidate, Level, Nested, State};
 use crate::grammar::UniqueItems;
 use crate::unique::encoding::{END, member_names};
-use crate::unique::numbers::{self, Begun};
+use crate::unique::numbers;
 use crate::unique::reader::{End, Escape, Phase};
 use crate::unique::values::{SeenId, Values};
 
@@ -101,7 +101,7 @@ impl Nested {
 
     /// Whether the number that is being read may still have infinitely many values.
     pub(in crate::unique) fn is_endless_number(&self, items: UniqueItems) -> bool {
-        self.is_in_number() && Begun::default().with(&self.lexer.piece).is_endless(items)
+        self.is_in_number() && self.lexer.begun.is_endless(items)
     }
 
     /// Whether a number that ends here would leave the items apart from all before.
