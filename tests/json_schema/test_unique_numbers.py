@@ -22,6 +22,7 @@ TOKENS = [*LETTERS, b"],[", b'{"qty":', b"},{", b"70", b".0", b"</s>"]
 VOCABULARY = Vocabulary(TOKENS, stop_token_ids=[len(TOKENS) - 1])
 SEVENS = {"type": "number", "multipleOf": 7}
 FIVES = {"type": "object", "properties": {"qty": {"type": "integer", "multipleOf": 5}}}
+FEW = {"type": "object", "properties": {"a": {"type": "integer", "minimum": 2, "maximum": 4}}}
 
 
 def unique(items: Schema) -> Schema:
@@ -53,6 +54,10 @@ CASES: list[tuple[Schema, str, bool]] = [
     (FIVES, '[{"qty":30},{"qty":3', True),
     (FIVES, '[{"qty":30},{"qty":30', True),
     (FIVES, '[{"qty":30},{"qty":30}', False),
+    (FEW, '[{},{"a":2},{"a":2', False),
+    (FEW, '[{},{"a":2},{"a":3', True),
+    ({"anyOf": [FEW, SEVENS]}, '[7,{"a":2},{"a":2', False),
+    ({"anyOf": [FEW, SEVENS]}, '[7,{"a":2},7', True),
     (unique(SEVENS), "[[7],[7", True),
     (unique(SEVENS), "[[7],[7.", True),  # [7, 14]
     (unique(SEVENS), "[[7],[7]", False),

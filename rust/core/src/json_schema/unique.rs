@@ -307,6 +307,7 @@ impl Converter<'_> {
         }
         let sizes = Sizes::of(self, values)?;
         let whole_numbers = values.numbers.values().all(has_whole_numbers);
+        let endless_numbers = values.numbers.values().all(has_endless_numbers);
         let endless_integers = values.numbers.values().all(has_endless_integers);
         for array in arrays {
             let ArrayAutomaton::Unique { schema, inner, items } = self.arrays[usize::from(array)]
@@ -316,7 +317,13 @@ impl Converter<'_> {
             let (held, least) = self.items_of_array(inner, schema)?;
             let fewest = held.iter().map(|&value| sizes.of_value(value)).min().unwrap_or(0);
             let fewest = u32::try_from(fewest).unwrap_or(u32::MAX);
-            let items = UniqueItems { least: fewest, whole_numbers, endless_integers, ..items };
+            let items = UniqueItems {
+                least: fewest,
+                whole_numbers,
+                endless_numbers,
+                endless_integers,
+                ..items
+            };
             let known = self.suffices((inner, &held), least, items, false, schema);
             self.arrays[usize::from(array)] = match self.unless_lossy(known, schema)? {
                 Some(_) => ArrayAutomaton::Unique { schema, inner, items },
@@ -333,8 +340,13 @@ impl Converter<'_> {
         let (mut count, mut is_exact) = (0u64, true);
         if [Type::Object, Type::Array].iter().any(|&kind| key.of(kind) != FormulaId::FALSE) {
             // How many there are is seen when all values that they hold are known.
-            out =
-                UniqueItems { nested: true, whole_numbers: false, endless_integers: false, ..out };
+            out = UniqueItems {
+                nested: true,
+                whole_numbers: false,
+                endless_numbers: false,
+                endless_integers: false,
+                ..out
+            };
             (count, is_exact) = (u64::from(u32::MAX), false);
         }
         let strings = key.of(Type::String);
@@ -349,7 +361,7 @@ impl Converter<'_> {
         if numbers != FormulaId::FALSE {
             let automaton = self.written_numbers(numbers)?;
             self.spend(automaton.num_states())?;
-            out.endless_numbers = has_endless_numbers(&automaton);
+            out.endless_numbers &= has_endless_numbers(&automaton);
             out.endless_integers &= has_endless_integers(&automaton);
             out.whole_numbers &= has_whole_numbers(&automaton);
             count = count.saturating_add(numbers_of(&automaton));

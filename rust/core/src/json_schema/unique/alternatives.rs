@@ -181,7 +181,8 @@ impl Converter<'_> {
             let mut automaton = self.arrays[usize::from(*array)].clone();
             let ArrayAutomaton::Unique { items, .. } = &mut automaton else { continue };
             if !std::mem::replace(&mut items.nested, true) {
-                (items.whole_numbers, items.endless_integers) = (false, false);
+                (items.endless_numbers, items.endless_integers) = (false, false);
+                items.whole_numbers = false;
                 items.ends_within = None;
                 *array = ArrayId::from(self.arrays.len());
                 self.arrays.push(automaton);
