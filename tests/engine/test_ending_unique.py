@@ -294,39 +294,39 @@ def test_no_budget_is_large_enough_for_a_text_that_no_tokens_end(
 
 
 def test_closing_bytes_are_found_in_one_search() -> None:
-    """A search for each byte of a long item would take minutes."""
-    schema = {"type": "array", "items": {"type": "string", "minLength": 1_500}, "uniqueItems": True}
+    """A search for each byte of a long item would take an hour."""
+    length = 20_000
+    items = {"type": "string", "minLength": length}
+    schema = {"type": "array", "items": items, "uniqueItems": True}
     grammar = tokfold.Grammar.from_json_schema(schema, whitespace="compact")
     vocabulary = tokfold.Vocabulary([bytes([byte]) for byte in range(256)])
     matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
-    item = "a" * 1_500
+    item = "a" * length
     assert matcher.accept_string(f'["{item}","a')
     within = tokfold.Interrupt(milliseconds=60_000)
-    closing = matcher.closing_bytes(interrupt=within)
-    assert len(closing) == matcher.shortest().bytes == 1_501
+    closing = matcher.closing_bytes(2 * length, interrupt=within)
+    assert len(closing) == matcher.shortest().bytes == length + 1
     assert matcher.closing_bytes(7) == closing[:7]
     assert matcher.accept_bytes(closing)
     assert matcher.is_accepting
 
 
-def test_tokens_that_may_repeat_an_item_read_it_once() -> None:
-    """Each would read the whole item again, and behind a rollback no reader is kept."""
-    count = 600
-    members = ",".join(f'"m{number}":{number}' for number in range(count))
+def test_tokens_that_may_repeat_an_item_look_at_the_deadline() -> None:
+    """Many tokens may go on with the member that is open, and each is read on the item so far."""
+    members = ",".join(f'"m{number}":{number}' for number in range(1_500))
     schema = {"type": "array", "uniqueItems": True, "items": {"type": "object"}}
     grammar = tokfold.Grammar.from_json_schema(
         schema, whitespace="compact", additional_properties=True
     )
-    tokens = [*(bytes([byte]) for byte in range(256)), *(f"m{n}".encode() for n in range(300))]
-    vocabulary = tokfold.Vocabulary(tokens)
+    names = [f"{number}{letter}".encode() for number in range(150) for letter in '0123456789":']
+    tokens = [*(bytes([byte]) for byte in range(256)), *dict.fromkeys(names), b"</s>"]
+    vocabulary = tokfold.Vocabulary(tokens, stop_token_ids=len(tokens) - 1)
     matcher = tokfold.Matcher(tokfold.compile(grammar, vocabulary, classes="never"))
-    assert matcher.accept_string(f"[{{{members}}},{{{members[:-3]}")
-    assert matcher.accept_string("5")
-    assert matcher.rollback(1) is None
-    within = tokfold.Interrupt(milliseconds=60_000)
+    assert matcher.accept_string(f'[{{{members}}},{{{members[: members.rindex(",")]},"m')
     row = tokfold.allocate_bitmask(1, len(tokens))
-    matcher.fill_bitmask(row, interrupt=within)
+    with pytest.raises(tokfold.DeadlineExceededError):
+        matcher.fill_bitmask(row, interrupt=tokfold.Interrupt(milliseconds=1))
+    matcher.fill_bitmask(row)
     allowed = set(tokfold.allowed_tokens(row[0], len(tokens)).tolist())
-    for token in (*b'59"}:,', 256, 270):
+    for token in (*b'59"}:,', 256, 300, len(tokens) - 2):
         assert (token in allowed) is matcher.fork().accept_token(token)
-    assert matcher.expected_bytes

@@ -134,6 +134,30 @@ def test_stop_tokens_that_are_no_numbers(compiled, ids):
         tokfold.Matcher(compiled, stop_token_ids=ids)
 
 
+def test_classes_that_two_threads_bring_at_once() -> None:
+    """The core keeps those that come first, and ``classes`` are these and no others."""
+    grammar = tokfold.Grammar.from_ebnf('root ::= "a"+ "b"')
+    vocabulary = tokfold.Vocabulary([b"a", b"b", b"aa", b"</s>"], stop_token_ids=3)
+    compiled = tokfold.compile(grammar, vocabulary, classes="never")
+    first, second = (tokfold.compile_classes(grammar, vocabulary) for _ in range(2))
+    core = compiled._core
+
+    class Meanwhile:
+        """The core, in which another thread runs before the call of this one returns."""
+
+        def take_classes(self, *arrays):
+            answer = core.take_classes(*arrays)
+            compiled._core = core
+            assert not compiled.has_classes
+            compiled.take_classes(second)
+            return answer
+
+    compiled._core = Meanwhile()
+    compiled.take_classes(first)
+    assert compiled.classes is first
+    assert compiled.has_classes
+
+
 class TestRollback:
     @pytest.mark.parametrize("count", [2, 3, 2**32, 2**32 + 1, 2**40, 2**70])
     def test_past_the_start(self, matcher, count):

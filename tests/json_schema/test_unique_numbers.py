@@ -1,8 +1,8 @@
 """`uniqueItems` over numbers of which many beginnings have no end soon, as multiples of seven.
 
-A number that has begun as one that was read may become another. What follows is searched, the
-shortest first: a search that goes on with one digit for ever finds no end. The bounds here are so
-low that such a search ends with an error.
+A number may begin like a number that the array has, and still end as another one. The engine
+searches for such an end and tries short numbers first. A search that appends one digit after the
+other may never find an end; the low limits of these tests end such a search with an error.
 """
 
 from __future__ import annotations

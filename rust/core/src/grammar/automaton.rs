@@ -74,8 +74,8 @@ pub struct UniqueItems {
     /// Whether every prefix of a number item that has a nonzero digit is a prefix of items with infinitely
     /// many values. Prefixes of zero (`0`, `0.0e`) may have that value alone.
     pub endless_numbers: bool,
-    /// The same of the prefixes that have no point and no exponent: behind the point of a multiple of seven only
-    /// zeros may follow.
+    /// Whether every prefix of a number item that has a nonzero digit, no point and no exponent is a prefix of items
+    /// with infinitely many values. Multiples of seven have such prefixes, but behind a point only zeros may follow.
     pub endless_integers: bool,
     /// A lower bound on the number of values that items can have.
     pub least: u32,

@@ -198,7 +198,8 @@ pub(super) fn has_endless_numbers(automaton: &Dfa) -> bool {
     are_endless(automaton, &Graph::of(automaton, |_| true))
 }
 
-/// The same of the beginnings that have no point and no exponent.
+/// Whether each beginning of a number that has a nonzero digit, no point and no exponent is one of infinitely many
+/// values.
 pub(super) fn has_endless_integers(automaton: &Dfa) -> bool {
     let is_read = |c: u32| c == u32::from('-') || (u32::from('0')..=u32::from('9')).contains(&c);
     are_endless(automaton, &Graph::of(automaton, is_read))
