@@ -33,7 +33,7 @@ def written(
         text = whole_characters(data)
         data = text.encode()
         ids = encoded(vocabulary, encode, text)
-    settled, end, count = len(data) - vocabulary._unsettled(data), 0, 0
+    settled, end, count = len(data) - vocabulary._compiled.unsettled(data), 0, 0
     for token_id in ids:
         end += len(vocabulary[token_id])
         if end > settled:

@@ -122,6 +122,8 @@ def explain(matcher: Explained, token_id: int) -> Explanation:
     if is_stop and matcher.is_accepting and not allowed and matcher.tokens_left != 0:
         ends = [i for i in matcher.stop_token_ids if bits[i]]
         reason = f"the grammar names the stop token that ends the text here: one of {ends}"
+    elif is_stop and allowed and not matcher.is_accepting:
+        reason = "it completes the text, and ends it"
     elif is_stop:
         reason = "the text is complete" if allowed else "the text is not complete here"
     elif not allowed and (why := _why_late(matcher, token_id)):

@@ -70,13 +70,22 @@ class Interrupt:
             return governing
         if limits.max_compile_milliseconds is None:
             return None
-        return _core.Interrupt(limits.max_compile_milliseconds, of_limits=True)
+        return _core.Interrupt(limits.max_compile_milliseconds, limit="max_compile_milliseconds")
 
     @classmethod
     def of_limits(cls, limits: Limits) -> Interrupt:
         """An interrupt with the deadline ``max_compile_milliseconds``, which begins now."""
         self = object.__new__(cls)
-        self._core = _core.Interrupt(limits.max_compile_milliseconds, of_limits=True)
+        self._core = _core.Interrupt(
+            limits.max_compile_milliseconds, limit="max_compile_milliseconds"
+        )
+        return self
+
+    @classmethod
+    def _of_mask(cls, limits: Limits) -> Interrupt:
+        """An interrupt with the deadline ``max_mask_milliseconds``, which begins now."""
+        self = object.__new__(cls)
+        self._core = _core.Interrupt(limits.max_mask_milliseconds, limit="max_mask_milliseconds")
         return self
 
     def cancel(self) -> None:

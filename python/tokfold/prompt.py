@@ -34,6 +34,7 @@ import numpy.typing as npt
 from tokfold._checks import bitmask_row, checked_token
 from tokfold._protocols import TextMatcher
 from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
+from tokfold.interrupt import Interrupt
 from tokfold.vocabulary import Vocabulary
 
 __all__ = ["HealedPrompt", "PromptMatcher", "heal"]
@@ -139,22 +140,15 @@ class PromptMatcher:
         return True
 
     def _allowed(self, left: bytes) -> list[int]:
-        tokens, inner = _tokens_of(self.vocabulary, self.stop_token_ids), self._inner
+        tokens = _TokenEnds(self._inner)
         begun = [end for end in range(1, len(left) + 1) if tokens.ids(left[:end])]
         bound = self._bound(left)
         after = None if bound is None else bound - 1
         if after is not None and begun:
-            needed = _fewest(tokens, left, inner, range(begun[0], len(left) + 1), after)
+            needed = tokens.fewest(left, range(begun[0], len(left) + 1), after)
             begun = [end for end in begun if needed[end] <= after]
         found = [i for end in begun for i in tokens.ids(left[:end])]
-        if after is None and isinstance(inner, _WalksTokens):
-            behind_left = inner._tokens_behind(left)
-            if behind_left is not None:
-                return found + [i for i in behind_left if i not in tokens.silent]
-        for token, behind in _continued(tokens, left, inner):
-            if after is None or _needed(behind, after) <= after:
-                found += tokens.ids(token)
-        return found
+        return found + tokens.behind(left, after)
 
     def accept_token(self, token_id: int) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
@@ -168,7 +162,7 @@ class PromptMatcher:
         vocabulary = self.vocabulary
         token_id = checked_token(token_id, vocabulary)
         token = vocabulary[token_id]
-        if token_id in _tokens_of(vocabulary, self.stop_token_ids).silent:
+        if token_id in silent_tokens(vocabulary, self.stop_token_ids):
             return False
         return self._read(token, left, 1)
 
@@ -206,8 +200,8 @@ class PromptMatcher:
         bound = self.tokens_left if count == 0 else self._bound(left)
         assert bound is not None
         after, inner = bound - count, self._inner
-        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
-        if _fewest(tokens, left, inner, range(shared, len(left) + 1), after)[shared] > after:
+        tokens = _TokenEnds(inner)
+        if tokens.fewest(left, range(shared, len(left) + 1), after)[shared] > after:
             return False
         if shared == len(left):
             inner._allow_tokens(self.tokens_left - count)
@@ -221,8 +215,8 @@ class PromptMatcher:
         # Before the step, so that the matcher of the text stands behind the end of the prompt.
         inner = self._inner.fork()
         inner.rollback(inner.num_steps - self._behind)
-        tokens = _tokens_of(self.vocabulary, self.stop_token_ids)
-        return min(most, _fewest(tokens, left, inner, range(len(left) + 1), 0)[0] + 1)
+        tokens = _TokenEnds(inner)
+        return min(most, tokens.fewest(left, range(len(left) + 1), 0)[0] + 1)
 
     def rollback(self, count: int = 1) -> None:
         """Take back the last steps, over a stop token too.
@@ -294,6 +288,8 @@ class _WalksTokens(Protocol):
     """A matcher that finds the tokens behind some bytes in one walk, under its limits."""
 
     def _tokens_behind(self, begin: bytes) -> list[int] | None: ...
+    def _tokens_behind_in_time(self, begin: bytes, most: int) -> list[tuple[int, int]] | None: ...
+    def _mask_deadline(self) -> Interrupt: ...
 
 
 class _Step(NamedTuple):
@@ -320,7 +316,7 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
                 f"the prompt has the token {token_id}, which is outside the vocabulary of "
                 f"{len(vocabulary)} tokens"
             )
-    tokens = _tokens_of(vocabulary, matcher.stop_token_ids)
+    tokens = _TokenEnds(matcher)
     last = ids[:0:-1]
     texts = [vocabulary[i] for i in takewhile(lambda i: i not in tokens.silent, last)]
     end = b"".join(reversed(texts))
@@ -328,7 +324,7 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
         (
             count
             for count in range(min(len(end), tokens.longest), 0, -1)
-            if next(_continued(tokens, end[-count:], matcher), None) is not None
+            if next(tokens.continued(end[-count:]), None) is not None
         ),
         0,
     )
@@ -336,7 +332,7 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
     while len(taken) < unsettled:
         taken, count = texts[count] + taken, count + 1
     if taken and most is not None:
-        needed = _fewest(tokens, taken, matcher, range(len(taken) + 1), most)[0]
+        needed = tokens.fewest(taken, range(len(taken) + 1), most)[0]
         if needed > most:
             raise TokenBudgetError(
                 f"{most} tokens are left, and the end {taken!r} of the prompt and the shortest "
@@ -347,36 +343,14 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
     return HealedPrompt(ids[: len(ids) - count], PromptMatcher(matcher, taken, most))
 
 
-class _Tokens:
-    """The tokens that are text, sorted by their bytes."""
-
-    def __init__(self, vocabulary: Vocabulary, stops: tuple[int, ...]) -> None:
-        self.silent = {*vocabulary.stop_token_ids, *vocabulary.special_token_ids, *stops}
-        self._ids: dict[bytes, list[int]] = {}
-        for token_id, token in enumerate(vocabulary.token_bytes):
-            if token and token_id not in self.silent:
-                self._ids.setdefault(token, []).append(token_id)
-        self._sorted = sorted(self._ids)
-        self.lengths = sorted({*map(len, self._sorted)})
-        self.longest = self.lengths[-1] if self.lengths else 0
-
-    def ids(self, token: bytes) -> list[int]:
-        """The ids with these bytes."""
-        return self._ids.get(token, [])
-
-    def longer(self, begin: bytes) -> Iterator[bytes]:
-        """The bytes of the tokens that begin so and go on, sorted."""
-        place = bisect.bisect_right(self._sorted, begin)
-        while place < len(self._sorted) and self._sorted[place].startswith(begin):
-            yield self._sorted[place]
-            place += 1
+def silent_tokens(vocabulary: Vocabulary, stops: tuple[int, ...]) -> frozenset[int]:
+    """The tokens that are no text beside some stop tokens."""
+    return frozenset((*vocabulary.stop_token_ids, *vocabulary.special_token_ids, *stops))
 
 
-def _tokens_of(vocabulary: Vocabulary, stops: tuple[int, ...]) -> _Tokens:
-    """The tokens of a vocabulary, sorted once."""
-    if stops == vocabulary.stop_token_ids:
-        return vocabulary._keep("_text_tokens", lambda one: _Tokens(one, stops))
-    return _Tokens(vocabulary, stops)
+def _lengths(vocabulary: Vocabulary) -> list[int]:
+    """The lengths of the tokens of a vocabulary, ascending."""
+    return sorted({*map(len, vocabulary.token_bytes)} - {0})
 
 
 def _needed(matcher: TextMatcher, enough: int = 0) -> int:
@@ -385,66 +359,109 @@ def _needed(matcher: TextMatcher, enough: int = 0) -> int:
     return sys.maxsize if needed is None else needed
 
 
-def _fewest(
-    tokens: _Tokens, end: bytes, matcher: TextMatcher, places: range, enough: int
-) -> list[int]:
-    """The fewest tokens that write the rest of ``end`` and end the text behind it.
+class _TokenEnds:
+    """The tokens that are text, where a matcher stands: which may come next, and what they need.
 
-    Returns:
-        By the place in ``end``. Numbers of the ``places`` up to ``enough`` may be more than the
-        fewest, but are no more than ``enough``; those before the first of them are no answer.
+    Raises:
+        DeadlineExceededError: finding out takes longer than a mask may.
     """
-    fewest = [sys.maxsize] * len(end) + [_needed(matcher)]
-    for reaches_over in (False, True):
-        for place in reversed(range(places.start, len(end))):
-            within = [
-                fewest[place + length]
-                for length in tokens.lengths
-                if place + length <= len(end) and tokens.ids(end[place : place + length])
-            ]
-            over = (
-                (_needed(behind) for _, behind in _continued(tokens, end[place:], matcher))
-                if reaches_over
-                else ()
-            )
-            fewest[place] = min([fewest[place], *(1 + n for n in within), *(1 + n for n in over)])
-        if all(fewest[place] <= enough for place in places):
-            break
-    return fewest
 
+    def __init__(self, matcher: TextMatcher) -> None:
+        vocabulary = matcher.vocabulary
+        self._matcher, self._compiled = matcher, vocabulary._compiled
+        self.silent = silent_tokens(vocabulary, matcher.stop_token_ids)
+        self.lengths: list[int] = vocabulary._keep("_lengths_of_tokens", _lengths)
+        self.longest = self.lengths[-1] if self.lengths else 0
+        self._walks = matcher if isinstance(matcher, _WalksTokens) else None
+        self._within = self._walks._mask_deadline() if self._walks else Interrupt()
 
-def _continued(
-    tokens: _Tokens, begin: bytes, matcher: TextMatcher
-) -> Iterator[tuple[bytes, TextMatcher]]:
-    """The tokens that begin so and go on with bytes that may come next, and a matcher behind each.
+    def ids(self, token: bytes) -> list[int]:
+        """The ids with these bytes."""
+        return [i for i in self._compiled.ids_of(token, False) if i not in self.silent]
 
-    They come in order, so they are read as a trie: what two of them share is read once. A step ends
-    where bytes are whole texts, of which a matcher that ends them by itself reads no more: there
-    the step is taken back, and read anew with the bytes behind.
-    """
-    ahead = matcher.fork()
-    ends: list[int] = []
-    """Where the steps of ``ahead`` end, in the bytes that it has read."""
-    read, refused = b"", None
-    for token in tokens.longer(begin):
-        rest = token[len(begin) :]
-        if refused is not None and rest.startswith(refused):
-            continue
-        shared = 0
-        while shared < min(len(read), len(rest)) and read[shared] == rest[shared]:
-            shared += 1
-        kept = bisect.bisect_right(ends, shared)
-        ahead.rollback(len(ends) - kept)
-        del ends[kept:]
-        refused = None
-        for place in range(ends[-1] if ends else 0, len(rest)):
-            if ends and ahead.is_terminated:
-                ahead.rollback()
-                ends.pop()
-            if not ahead.accept_bytes(rest[ends[-1] if ends else 0 : place + 1]):
-                refused = rest[: place + 1]
+    def behind(self, begin: bytes, most: int | None) -> list[int]:
+        """The ids of the tokens that begin so and go on, and need no more than ``most`` then."""
+        if self._walks and most is None:
+            walked = self._walks._tokens_behind(begin)
+            if walked is not None:
+                return [i for i in walked if i not in self.silent]
+        elif self._walks and most is not None:
+            ended = self._walks._tokens_behind_in_time(begin, max(most, 0))
+            if ended is not None:
+                return [i for _, i in ended if i not in self.silent]
+        return [
+            i
+            for token, behind in self.continued(begin)
+            if most is None or _needed(behind, most) <= most
+            for i in self.ids(token)
+        ]
+
+    def fewest(self, end: bytes, places: range, enough: int) -> list[int]:
+        """The fewest tokens that write the rest of ``end`` and end the text behind it.
+
+        Returns:
+            By the place in ``end``. Numbers of the ``places`` up to ``enough`` may be more than the
+            fewest, but are no more than ``enough``; those before the first of them are no answer.
+        """
+        fewest = [sys.maxsize] * len(end) + [_needed(self._matcher)]
+        for reaches_over in (False, True):
+            for place in reversed(range(places.start, len(end))):
+                within = [
+                    fewest[place + length]
+                    for length in self.lengths
+                    if place + length <= len(end) and self.ids(end[place : place + length])
+                ]
+                over = self._fewest_over(end[place:]) if reaches_over else sys.maxsize
+                fewest[place] = min([fewest[place], *(1 + n for n in (*within, over))])
+            if all(fewest[place] <= enough for place in places):
                 break
-            ends.append(place + 1)
-        read = rest[: ends[-1] if ends else 0]
-        if refused is None:
-            yield token, ahead
+        return fewest
+
+    def _fewest_over(self, begin: bytes) -> int:
+        """The fewest tokens behind a token that begins so and goes on."""
+        walked = self._walks._tokens_behind_in_time(begin, sys.maxsize) if self._walks else None
+        if walked is not None:
+            needed = (n for n, i in walked if i not in self.silent)
+        else:
+            needed = (_needed(behind) for _, behind in self.continued(begin))
+        return min(needed, default=sys.maxsize)
+
+    def continued(self, begin: bytes) -> Iterator[tuple[bytes, TextMatcher]]:
+        """The tokens that begin so and go on with bytes that may come next.
+
+        A matcher behind each comes with it. They come in order, so they are read as a trie: what
+        two of them share is read once. A step ends where bytes are whole texts, of which a matcher
+        that ends them by itself reads no more: there the step is taken back, and read anew with the
+        bytes behind.
+        """
+        ahead = self._matcher.fork()
+        ends: list[int] = []
+        """Where the steps of ``ahead`` end, in the bytes that it has read."""
+        read, refused, before = b"", None, begin
+        for token_id in self._compiled.ids_of(begin, True):
+            self._within.check()
+            token = self._matcher.vocabulary[token_id]
+            if token == before or token_id in self.silent:
+                continue
+            before = token
+            rest = token[len(begin) :]
+            if refused is not None and rest.startswith(refused):
+                continue
+            shared = 0
+            while shared < min(len(read), len(rest)) and read[shared] == rest[shared]:
+                shared += 1
+            kept = bisect.bisect_right(ends, shared)
+            ahead.rollback(len(ends) - kept)
+            del ends[kept:]
+            refused = None
+            for place in range(ends[-1] if ends else 0, len(rest)):
+                if ends and ahead.is_terminated:
+                    ahead.rollback()
+                    ends.pop()
+                if not ahead.accept_bytes(rest[ends[-1] if ends else 0 : place + 1]):
+                    refused = rest[: place + 1]
+                    break
+                ends.append(place + 1)
+            read = rest[: ends[-1] if ends else 0]
+            if refused is None:
+                yield token, ahead

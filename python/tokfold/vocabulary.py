@@ -14,7 +14,6 @@ What a token *is* for a grammar depends on three disjoint groups of ids:
 
 from __future__ import annotations
 
-import bisect
 import hashlib
 import itertools
 import operator
@@ -432,46 +431,12 @@ class Vocabulary(metaclass=Named):
         """
         if not isinstance(data, bytes):
             raise no_bytes(data, "pass text.encode()")
-        ids, lengths = self._greedy_index
-        result: list[int] = []
-        at = 0
-        while at < len(data):
-            for length in lengths:
-                token_id = ids.get(data[at : at + length])  # at the end: all that is left
-                if token_id is not None:
-                    break
-            else:
-                raise VocabularyError(
-                    f"no token of {self._name!r} fits at byte {at}: {data[at : at + 16]!r}"
-                )
-            result.append(token_id)
-            at += length
-        return result
-
-    @lazy
-    def _greedy_index(self) -> tuple[dict[bytes, int], list[int]]:
-        """Lowest id of each token's bytes, and the token lengths, longest first."""
-        excluded = {*self._stop, *self._special}
-        ids: dict[bytes, int] = {}
-        for token_id, token in enumerate(self.token_bytes):
-            if token and token_id not in excluded:
-                ids.setdefault(token, token_id)
-        return ids, sorted({len(token) for token in ids}, reverse=True)
-
-    @lazy
-    def _sorted_texts(self) -> list[bytes]:
-        """The bytes of all tokens that are text, sorted."""
-        return sorted(self._greedy_index[0])
-
-    def _unsettled(self, data: bytes) -> int:
-        """How many of the last bytes may begin a token that is longer than they are."""
-        texts, longest = self._sorted_texts, self._greedy_index[1][:1]
-        for count in range(min(len(data), *longest) if longest else 0, 0, -1):
-            end = data[-count:]
-            place = bisect.bisect_right(texts, end)
-            if place < len(texts) and texts[place].startswith(end):
-                return count
-        return 0
+        ids, read = self._compiled.encode_greedy(data)
+        if read < len(data):
+            raise VocabularyError(
+                f"no token of {self._name!r} fits at byte {read}: {data[read : read + 16]!r}"
+            )
+        return ids
 
     @lazy
     def _spelled_bytes(self) -> tuple[frozenset[int], bytes]:
@@ -483,7 +448,8 @@ class Vocabulary(metaclass=Named):
         single = frozenset(np.frombuffer(self._blob, np.uint8)[places].tolist())
         if len(single) == 256:
             return single, b""
-        return single, bytes(sorted({*b"".join(self._greedy_index[0])}))
+        texts = (token for i, token in enumerate(self.token_bytes) if i not in excluded)
+        return single, bytes(sorted({*b"".join(texts)}))
 
     def _keep(self, name: str, make: Callable[[Vocabulary], _T]) -> _T:
         """What is made of the vocabulary when first asked for, and then kept under a name.

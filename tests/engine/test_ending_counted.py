@@ -85,9 +85,10 @@ def grammars(draw: st.DrawFn) -> Grammar:
 
 
 class Search:
-    """The fewest tokens to the end of the text, the stop token not counted."""
+    """The fewest tokens to the end of the text, the stop token, the last one, not counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int = SIZE) -> None:
+        self.size = size
         self.known: dict[tokfold.MatcherState, int | None] = {}
 
     def fewest(self, matcher: Matcher) -> int | None:
@@ -103,7 +104,7 @@ class Search:
                 return depth
             following = []
             for one in level:
-                for token in allowed_tokens(mask_of(one, SIZE)[0][:STOP]):
+                for token in allowed_tokens(mask_of(one, self.size)[0][:-1]):
                     after = one.fork()
                     assert after.accept_token(token)
                     if after.state not in seen:
@@ -154,7 +155,7 @@ def test_tokens_of_one_class_that_begin_in_the_rule_and_before_it(frame, body, m
 def allowed_in_time(plain: Matcher, search: Search, left: int) -> list[bool]:
     """The tokens behind which the text can end in time, with so many left, by search."""
     expected = []
-    for token, is_allowed in enumerate(mask_of(plain, SIZE)[0][:STOP]):
+    for token, is_allowed in enumerate(mask_of(plain, search.size)[0][:-1]):
         after = plain.fork()
         if is_allowed:
             assert after.accept_token(token)
@@ -164,10 +165,16 @@ def allowed_in_time(plain: Matcher, search: Search, left: int) -> list[bool]:
     return expected
 
 
-def check(grammar: Grammar, classes: str, random: Random, more: int | None = None) -> None:
-    compiled = compiled_with(grammar, VOCABULARY, classes=classes)
-    plain = Matcher(compiled_with(grammar, VOCABULARY, classes="never"))
-    search = Search()
+def check(
+    grammar: Grammar,
+    classes: str,
+    random: Random,
+    more: int | None = None,
+    vocabulary: tokfold.Vocabulary = VOCABULARY,
+) -> None:
+    compiled = compiled_with(grammar, vocabulary, classes=classes)
+    plain = Matcher(compiled_with(grammar, vocabulary, classes="never"))
+    search = Search(len(vocabulary))
     fewest = search.fewest(plain)
     assert fewest is not None
     with pytest.raises(tokfold.TokenBudgetError) as caught:
@@ -181,7 +188,7 @@ def check(grammar: Grammar, classes: str, random: Random, more: int | None = Non
     matcher = Matcher(compiled, max_tokens=budget)
     for left in range(budget, 0, -1):
         expected = allowed_in_time(plain, search, left)
-        found = mask_of(matcher, SIZE)[0]
+        found = mask_of(matcher, search.size)[0]
         assert found == [*expected, plain.is_accepting], (str(grammar), matcher.text, left)
         CASES["counted: masks that end in time"] += 1
         allowed = allowed_tokens(expected)
@@ -191,6 +198,66 @@ def check(grammar: Grammar, classes: str, random: Random, more: int | None = Non
         token = random.choice(allowed)
         assert plain.accept_token(token)
         assert matcher.accept_token(token)
+
+
+# The bytes of the ids of the special tokens are tokens, so letters bound tokens here too.
+SPECIAL = len(TOKENS) + 3
+WITH_SPECIAL = tokfold.Vocabulary(
+    [*TOKENS, b"\0", bytes([SPECIAL]), bytes([SPECIAL + 1]), b"<x>", b"<y>", b"</s>"],
+    stop_token_ids=[SPECIAL + 2],
+    special_token_ids=[SPECIAL, SPECIAL + 1],
+)
+X, Y = f"Token({SPECIAL})", f"Token({SPECIAL + 1})"
+WHOLE_FRAMES = [
+    f"root ::= t {X}",
+    f"root ::= {X} t {Y}",
+    f'root ::= ({X} t)* ","',
+    f'root ::= t ({X} | ",,,,,,,") t',
+    f'root ::= "(" root ")" {Y} | t',
+    f'root ::= "a"? t {X} ("," {Y}){{2,9}}',
+]
+WHOLE_BODIES = [
+    "[abc]*",
+    '("a" | "bc")*',
+    f"[ab]* ({Y} [ab]+)*",
+    f'"aaa" {Y} "c" | {X} {X} {X}',
+    f"({X} | {Y}){{0,7}} {WAYS}?",
+]
+
+
+@st.composite
+def with_whole_tokens(draw: st.DrawFn) -> Grammar:
+    most = draw(st.one_of(st.integers(1, 5), st.integers(6, 30)))
+    bound = draw(st.sampled_from([f"[max_tokens={most}]", f"[max_tokens={most}]", ""]))
+    # A rule that counts tokens has no whole ones.
+    frame = draw(st.sampled_from(WHOLE_FRAMES))
+    body = draw(st.sampled_from([*BODIES[:5], *IN_TOKENS] if bound else WHOLE_BODIES))
+    return Grammar.from_ebnf(f"{frame}\nt{bound} ::= {body}")
+
+
+@examples(150)
+@given(with_whole_tokens(), st.sampled_from(["never", "now"]), st.randoms(use_true_random=False))
+def test_masks_near_the_end_where_tokens_are_taken_whole(grammar, classes, random: Random):
+    plain = Matcher(compiled_with(grammar, WITH_SPECIAL, classes="never"))
+    if Search(len(WITH_SPECIAL)).fewest(plain) is None:
+        with pytest.raises(tokfold.TokenBudgetError):
+            Matcher(compiled_with(grammar, WITH_SPECIAL, classes=classes), max_tokens=99)
+        return
+    check(grammar, classes, random, vocabulary=WITH_SPECIAL)
+
+
+def test_masks_far_from_the_end_ask_for_no_end_where_a_whole_token_ends_a_rule_in_tokens():
+    """Reasoning that a marker ends: what the end takes is found out when it is asked for."""
+    grammar = Grammar.from_ebnf(f'root ::= "(" t {X} "c"\nt[max_tokens=900] ::= [abc]*')
+    compiled = compiled_with(grammar, WITH_SPECIAL, classes="never")
+    matcher, plain = Matcher(compiled, max_tokens=100_000), Matcher(compiled)
+    for token in [TEXTS.index("("), *[TEXTS.index("ab")] * 20]:
+        assert mask_of(matcher, len(WITH_SPECIAL)) == mask_of(plain, len(WITH_SPECIAL))
+        assert matcher.accept_token(token)
+        assert plain.accept_token(token)
+    far = compiled.cost().bytes
+    assert matcher.shortest().tokens == 2
+    assert compiled.cost().bytes > far + 1_000
 
 
 @pytest.mark.parametrize("body", ['"a"+ ("-" "a"+)*', '("aa" | "b" "c"{6})* "b"', '"a" t | "-"'])

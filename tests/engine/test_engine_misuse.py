@@ -74,7 +74,10 @@ class TestTokens:
         for token in range(7):
             matcher = tokfold.Matcher(compiled, stop_token_ids=[token, token])
             assert matcher.stop_token_ids == (token,)
-            assert matcher.accept_token(token) is False
+            read = tokfold.Matcher(compiled)
+            completes = read.accept_token(token) and read.is_accepting and token != STOP
+            assert matcher.accept_token(token) is completes
+            matcher.rollback(int(completes))
             assert matcher.accept_bytes(b"(x)")
             assert mask_of(matcher, len(TOKENS))[0] == [i == token for i in range(len(TOKENS))]
             assert matcher.accept_token(token)

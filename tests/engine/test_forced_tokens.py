@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tokfold
+import tokfold.structural_tags
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies.profiles import examples

@@ -285,7 +285,7 @@ def test_a_call_that_ends_early_changes_nothing(monkeypatch: pytest.MonkeyPatch)
         raise tokfold.CancelledError("the matcher was cancelled")
 
     with monkeypatch.context() as patched:
-        patched.setattr("tokfold.prompt._fewest", ended)
+        patched.setattr("tokfold.prompt._TokenEnds.fewest", ended)
         with pytest.raises(tokfold.CancelledError):
             healed.accept_token(*ids(b'"A'))
     assert (healed.left, healed.text, healed.num_steps, healed.tokens_left) == (b'"', b"", 0, 5)

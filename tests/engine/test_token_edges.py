@@ -233,12 +233,16 @@ class TestMatcher:
         assert matcher.is_terminated
 
     def test_stop_tokens_of_a_matcher(self, classes):
-        """Those given there are never taken whole; those of the vocabulary neither."""
+        """Those given there are taken whole where they complete the text, and nowhere else."""
         text = "root ::= Token(3, 8) ExcludeToken(0)*"
         matcher = matcher_of(text, classes, stop_token_ids=[C, TAG])
+        assert next_of(matcher) == {C, TAG}
+        assert matcher.accept_token(TAG)
+        assert matcher.is_terminated
+        matcher = matcher_of("root ::= Token(3, 8) Token(1)", classes, stop_token_ids=[C, TAG])
         assert next_of(matcher) == set()
         matcher = matcher_of(text, classes, stop_token_ids=[C])
-        assert next_of(matcher) == {TAG}
+        assert next_of(matcher) == {TAG, C}
         assert matcher.accept_token(TAG)
         assert next_of(matcher) == WHOLE - {A}  # `c` among them, which ends the text
         ended = matcher.fork()

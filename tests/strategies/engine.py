@@ -117,17 +117,21 @@ class PlainMatcher:
         return self.before + b"".join(text for text, _, _ in self.steps)
 
     @property
+    def stopped(self) -> bool:
+        """Whether a stop token has ended the text, which may have completed it."""
+        return bool(self.steps) and self.steps[-1][2]
+
+    @property
     def accepting(self) -> bool:
         return self.state.accepting
 
     @property
     def ended(self) -> bool:
-        stopped = bool(self.steps) and self.steps[-1][2]
-        return stopped or (self.setting.when_complete and self.accepting)
+        return self.stopped or (self.setting.when_complete and self.accepting)
 
     def takes(self, token: int) -> bool:
         if token in self.setting.stops_in_force:
-            return self.accepting
+            return self.accepting or self.setting.oracle.read(self.state, token).accepting
         return self.setting.oracle.read(self.state, token).viable
 
     def mask(self) -> list[bool]:
@@ -136,11 +140,12 @@ class PlainMatcher:
     def accept_token(self, token: int) -> bool:
         if not self.takes(token):
             return False
-        if token in self.setting.stops_in_force:
+        is_stop = token in self.setting.stops_in_force
+        if is_stop and self.accepting:
             self.steps.append((b"", self.state, True))
             return True
         after = self.setting.oracle.read(self.state, token)
-        self.steps.append((self.setting.tokens[token], after, False))
+        self.steps.append((self.setting.tokens[token], after, is_stop))
         return True
 
     def accept_bytes(self, data: bytes) -> bool:

@@ -56,7 +56,7 @@ from tokfold._tags.literals import literal
 from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold._tags.pieces import Makers
 from tokfold._tags.reading import Settings, read_tag
-from tokfold.interrupt import Interrupt, governing
+from tokfold.interrupt import Interrupt, check_governing, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
@@ -203,6 +203,7 @@ class _Frame:
 
     def _rule(self, hint: str, body: str, options: str = "") -> str:
         """The name of the rule with this body, and options in brackets."""
+        check_governing()
         right = f"{options} ::= {body}\n"
         name = self._names.get(right)
         if name is None:

@@ -28,6 +28,7 @@ from tokfold._tags.formats import Format
 from tokfold._tags.old_form import old_form
 from tokfold._token_names import ids_in_text
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
+from tokfold.interrupt import check_governing
 from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
 
@@ -158,6 +159,7 @@ class _Reader:
     def format(self, value: object, path: str, depth: int) -> Format:
         if depth > MAX_DEPTH:
             fail(path, "", f"formats are nested deeper than {MAX_DEPTH} levels")
+        check_governing()
         if not isinstance(value, dict):
             fail(path, "", f"a format is an object, not {kind(value)}")
         name = value.get("type")

@@ -207,6 +207,11 @@ impl Meter {
         self.spent
     }
 
+    /// Units that may still be spent.
+    pub(crate) fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.spent)
+    }
+
     /// From here on `work` more units may be spent, until `interrupt` says otherwise.
     pub fn allow(&mut self, work: u64, interrupt: &Interrupt) {
         self.interrupt = interrupt.clone();

@@ -186,11 +186,10 @@ impl<'s> Case<'s> {
     /// The row of a place, stop tokens included.
     fn truth(&mut self, place: Place) -> Result<Vec<i32>, TooMuch> {
         let mut row = self.setting.mask(place)?.to_vec();
-        let accepts = self.accepts(place);
         for id in self.stop_ids() {
             let bit = 1 << (id & 31);
             row[id as usize >> 5] &= !bit;
-            row[id as usize >> 5] |= if accepts { bit } else { 0 };
+            row[id as usize >> 5] |= if self.after_token(place, id)?.is_some() { bit } else { 0 };
         }
         Ok(row)
     }
@@ -319,10 +318,7 @@ impl<'s> Case<'s> {
         let last = self.lines[number].last();
         let vocabulary = self.setting.vocabulary.clone();
         let next = self.after_token(last.place, id)?;
-        let text = match next {
-            Some(step) if !step.is_stop => vocabulary.bytes(id),
-            _ => b"",
-        };
+        let text = if self.is_end(last.place, id) { b"" } else { vocabulary.bytes(id) };
         if self.lines[number].text.len() + text.len() <= LONGEST {
             self.step(number, next, text, |matcher| accept_token(matcher, id));
         }
@@ -330,13 +326,20 @@ impl<'s> Case<'s> {
     }
 
     fn after_token(&mut self, place: Place, id: u32) -> Result<Option<Step>, TooMuch> {
-        if self.stop_ids().contains(&id) {
-            let stop = Step { place, text: 0, is_stop: true };
-            return Ok(self.accepts(place).then_some(stop));
+        if self.is_end(place, id) {
+            return Ok(Some(Step { place, text: 0, is_stop: true }));
         }
-        let vocabulary = self.setting.vocabulary.clone();
-        let place = self.setting.earley.token(&vocabulary, place, id)?;
-        Ok(place.map(|place| Step { place, text: 0, is_stop: false }))
+        let (vocabulary, is_stop) =
+            (self.setting.vocabulary.clone(), self.stop_ids().contains(&id));
+        let after = self.setting.earley.token(&vocabulary, place, id)?;
+        // A stop token is read where it completes the text.
+        let after = after.filter(|&after| !is_stop || self.accepts(after));
+        Ok(after.map(|place| Step { place, text: 0, is_stop }))
+    }
+
+    /// Whether a token ends a text that is complete, and is not read.
+    fn is_end(&self, place: Place, id: u32) -> bool {
+        self.stop_ids().contains(&id) && self.accepts(place)
     }
 
     fn accept_allowed(&mut self, number: usize, input: &mut Input<'_>) -> Result<(), TooMuch> {
@@ -687,7 +690,7 @@ impl<'s> Case<'s> {
             let last = line.last();
             let next = self.after_token(last.place, id)?;
             let Some(next) = next.filter(|_| !self.has_ended(last)) else { break };
-            if !next.is_stop {
+            if !self.is_end(last.place, id) {
                 line.text.extend_from_slice(vocabulary.bytes(id));
             }
             line.steps.push(Step { text: line.text.len(), ..next });

@@ -81,10 +81,11 @@ pub(crate) struct Interrupt {
 #[pymethods]
 impl Interrupt {
     #[new]
-    #[pyo3(signature = (milliseconds=None, *, of_limits=false))]
-    fn new(milliseconds: Option<u64>, of_limits: bool) -> Self {
+    #[pyo3(signature = (milliseconds=None, *, limit="milliseconds"))]
+    fn new(milliseconds: Option<u64>, limit: &str) -> Self {
         let flag = Arc::new(AtomicBool::new(false));
-        let limit = if of_limits { "max_compile_milliseconds" } else { "milliseconds" };
+        let limits = ["max_compile_milliseconds", "max_mask_milliseconds"];
+        let limit = limits.into_iter().find(|&one| one == limit).unwrap_or("milliseconds");
         let inner = budget::Interrupt::default().with_flag(&flag);
         Self { flag, inner: inner.with_deadline(limit, milliseconds) }
     }

@@ -36,4 +36,19 @@ impl Vocabulary {
     fn __len__(&self) -> usize {
         self.inner.len()
     }
+
+    /// Tokens of bytes, each the longest that fits, and how many bytes these have.
+    fn encode_greedy(&self, py: Python<'_>, data: &[u8]) -> (Vec<u32>, usize) {
+        py.detach(|| self.inner.encode_greedy(data))
+    }
+
+    /// How many of the last bytes may begin a token that is longer than they are.
+    fn unsettled(&self, py: Python<'_>, data: &[u8]) -> usize {
+        py.detach(|| self.inner.unsettled(data))
+    }
+
+    /// The ids of the textual tokens with some bytes; or, in order, of those that begin so and go on.
+    fn ids_of(&self, py: Python<'_>, data: &[u8], longer: bool) -> Vec<u32> {
+        py.detach(|| self.inner.ids_of(data, longer).to_vec())
+    }
 }

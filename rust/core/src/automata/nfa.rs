@@ -241,7 +241,9 @@ impl Subsets<'_> {
             } else {
                 let set = met.sets.of(next);
                 let letters = moves.of(set.iter().map(|&q| self.edges.of(q)));
-                visited += set.len() + letters;
+                // A state of an automaton that stayed nondeterministic may have an edge to each other one.
+                let passed: usize = set.iter().map(|&q| self.edges.of(q).len()).sum();
+                visited += set.len() + letters + passed / GLANCE;
                 ticks.steps(visited)?;
                 for index in 0..letters {
                     let (letter, targets) = moves.get(index);
@@ -362,7 +364,7 @@ impl<'a> MetSets<'a> {
             self.target.extend(closure.iter().filter(|&&p| self.marks.mark(p)));
             visited += closure.len() / GLANCE;
         }
-        visited += self.target.len();
+        visited += targets.len() / GLANCE + self.target.len();
         if let [p] = *self.target {
             let known = &mut self.alone[p as usize];
             if *known == NOWHERE {
@@ -467,5 +469,28 @@ impl Closures {
 
     fn of(&self, q: u32) -> &[u32] {
         &self.members[self.starts[q as usize] as usize..self.starts[q as usize + 1] as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::Interrupt;
+    use crate::limits::Limits;
+
+    #[test]
+    fn edges_of_sets_that_are_looked_at_are_work() {
+        for states in [40, 80, 160] {
+            let mut nfa = Nfa::default();
+            (0..states).for_each(|_| _ = nfa.state());
+            for (p, q) in (0..states).flat_map(|p| (0..states).map(move |q| (p, q))) {
+                nfa.edge(p, (q + p) % 3, q);
+            }
+            nfa.set_final(states - 1);
+            let work = Budget::new(&Limits::default(), &Interrupt::default());
+            nfa.reduce(1_000, &work).expect("within bounds");
+            // Each of the sets that letters lead to has most states, and each of those all edges.
+            assert!(work.done() > u64::from(states * states) / 4 * 2, "{states}: {}", work.done());
+        }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Dawg {
     root: NodeId,
     /// How many nodes paths from the root lead to: the first.
     reached: usize,
-    /// The most that [`Self::tokens`] is.
+    /// The most that [`Self::tokens`] is, but for strings of tokens that are taken whole.
     most_tokens: u32,
     /// Whether rules count the tokens.
     pub(super) are_counted: bool,
@@ -387,7 +387,10 @@ impl Dawg {
                 if read > 0 {
                     let tokens = &mut self.nodes[node as usize].tokens;
                     *tokens = (*tokens).max(needed[read]);
-                    self.most_tokens = self.most_tokens.max(needed[read]);
+                    // No frame is left within a token that is taken whole.
+                    if string.first().copied() != escape {
+                        self.most_tokens = self.most_tokens.max(needed[read]);
+                    }
                 }
                 let Some(next) = self.child(node, letter) else { break };
                 node = next;

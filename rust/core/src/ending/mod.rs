@@ -77,9 +77,8 @@ pub(crate) struct Memo {
     fewest: FxHashMap<(SetId, NodeId), u32>,
     /// The fewest bytes that any stack of a set needs, and the most letters.
     letters: FxHashMap<SetId, (u32, u32)>,
-    /// For sets a shortest completion in tokens, and in bytes.
-    shortest: [FxHashMap<SetId, Arc<[u32]>>; 2],
-    shortest_length: usize,
+    /// For sets the first token of a shortest completion, and the first byte of one, with the set behind it.
+    nearest: [FxHashMap<SetId, (u32, SetId)>; 2],
 }
 
 impl Memo {
@@ -95,25 +94,22 @@ impl Memo {
 
     /// Bytes held.
     pub(crate) fn bytes(&self) -> usize {
-        let shortest: usize = self.shortest.iter().map(FxHashMap::capacity).sum();
-        self.fewest.capacity() * 13
-            + self.letters.capacity() * 13
-            + shortest * 21
-            + self.shortest_length * 4
+        let nearest: usize = self.nearest.iter().map(FxHashMap::capacity).sum();
+        self.fewest.capacity() * 13 + self.letters.capacity() * 13 + nearest * 13
     }
 
-    /// A shortest completion of a set that was found before.
-    pub(crate) fn shortest(&self, in_bytes: bool, set: SetId) -> Option<Arc<[u32]>> {
-        self.shortest[usize::from(in_bytes)].get(&set).cloned()
+    /// The first unit of a shortest completion of a set that was found before, and the set behind it.
+    pub(crate) fn nearest(&self, in_bytes: bool, set: SetId) -> Option<(u32, SetId)> {
+        self.nearest[usize::from(in_bytes)].get(&set).copied()
     }
 
     /// Remembers one.
-    pub(crate) fn keep_shortest(&mut self, in_bytes: bool, set: SetId, units: Arc<[u32]>) {
-        if self.shortest_length > MOST_REMEMBERED {
-            (self.shortest, self.shortest_length) = (Default::default(), 0);
+    pub(crate) fn keep_nearest(&mut self, in_bytes: bool, set: SetId, nearest: (u32, SetId)) {
+        let known = &mut self.nearest[usize::from(in_bytes)];
+        if known.len() > MOST_REMEMBERED {
+            *known = FxHashMap::default();
         }
-        self.shortest_length += units.len() + 4;
-        self.shortest[usize::from(in_bytes)].insert(set, units);
+        known.insert(set, nearest);
     }
 
     fn keep_small(&mut self) {
@@ -418,7 +414,9 @@ impl Countdown {
             Some(_) => Some(Letters::new(network, escape, meter)?),
             None => None,
         };
-        let is_spelled = members(&letters.used).all(|class| contains(single, class));
+        // A token that is taken whole is one token in place of its letters.
+        let is_spelled = |class| Some(class) == escape || contains(single, class);
+        let is_spelled = members(&letters.used).all(is_spelled);
         let most_raised = match is_spelled {
             true => letters.most_raised(trie, |node| class_of(network, trie, node)),
             false => None,

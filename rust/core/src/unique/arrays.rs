@@ -1,10 +1,11 @@
 //! Stacks, and beside them the arrays that they read. `advance`: bytes; `frames`: which stacks are in how many
-//! arrays; `saved`: places as numbers, and in other tables; `back`: texts that go back to a place that was
-//! forgotten.
+//! arrays; `readers`: those of the last places; `saved`: places as numbers, and in other tables; `back`: texts that go
+//! back to a place that was forgotten.
 
 mod advance;
 mod back;
 mod frames;
+mod readers;
 mod saved;
 
 pub(crate) use advance::Pause;
@@ -20,6 +21,7 @@ use crate::budget::Halt;
 use crate::grammar::UniqueItems;
 use crate::network::Network;
 use crate::stacks::{LABEL, NONE, SetId, StackSets};
+use readers::Readers;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -69,7 +71,7 @@ pub(crate) struct Arrays {
     pub(super) kept: Kept,
     within: FxHashMap<SetId, Within>,
     /// The readers of the last places in arrays of any values, which could be made again from the places.
-    readers: VecDeque<(ArrayId, Nested)>,
+    readers: Readers,
     /// For stacks in an item, by the number of containers that are open in it, how many values the item may
     /// still have, at least.
     pub(super) ways: FxHashMap<(SetId, usize), u32>,
@@ -86,9 +88,6 @@ pub(crate) struct ArraysMark {
 
 /// A place, and its reader where that is worth while to keep.
 type NewPlace = (Place, Option<Nested>);
-
-/// So many readers are kept, and twice those of the last text.
-const MOST_READERS: usize = 4;
 
 /// So many arrays that begin at different places are read at once.
 pub(super) const MOST_ARRAYS: usize = 64; // fits a byte
@@ -112,7 +111,7 @@ impl Arrays {
         self.places.drain(..count);
         trim(&mut self.places);
         self.forgotten += count;
-        self.readers.retain(|reader| reader.0 as usize >= self.forgotten);
+        self.readers.retain(|id| id as usize >= self.forgotten);
     }
 
     /// The stacks of a text.
@@ -145,23 +144,31 @@ impl Arrays {
             let behind = (count - 1 - number) as u8;
             let id = self.push(Place { all, behind, is_one_of_many: count > 1, ..place });
             if let Some(reader) = reader.filter(|_| !self.tries) {
-                self.readers.truncate(MOST_READERS.max(2 * count) - 1);
-                self.readers.push_front((id, reader));
+                self.readers.keep(id, reader, 2 * count);
             }
         }
         Ok(first)
     }
 
     /// Keeps the readers of a text in arrays of any values, which are read again from its text otherwise.
-    pub(crate) fn keep_readers(&mut self, id: ArrayId) {
+    ///
+    /// # Errors
+    /// Those of [`StackSets::spend`].
+    pub(crate) fn keep_readers(&mut self, id: ArrayId, sets: &mut StackSets) -> Result<(), Halt> {
         for id in self.places_of(id) {
-            let is_kept = self.readers.iter().any(|reader| reader.0 == id);
-            let reader = if is_kept { None } else { self.nested(id) };
-            if let Some(reader) = reader {
-                self.readers.truncate(2 * MOST_ARRAYS - 1);
-                self.readers.push_front((id, reader));
+            if self.readers.get(id).is_none()
+                && let Some(reader) = self.nested(id, sets)?
+            {
+                self.readers.keep(id, reader, 2 * MOST_ARRAYS);
             }
         }
+        Ok(())
+    }
+
+    /// Whether no reader of a text has to be read again from its text.
+    pub(crate) fn has_readers(&self, id: ArrayId) -> bool {
+        let is_there = |id| self.place(id).phase != Phase::Nested || self.readers.get(id).is_some();
+        self.places_of(id).all(is_there)
     }
 
     pub(super) fn reader(&self, id: ArrayId) -> Reader {
@@ -170,16 +177,28 @@ impl Arrays {
         Reader { seen, phase, like, before: piece, piece: Vec::new(), begun }
     }
 
-    /// The reader of a place in an array of any values.
-    pub(super) fn nested(&self, id: ArrayId) -> Option<Nested> {
-        let &Place { seen, phase: Phase::Nested, piece, .. } = self.place(id) else { return None };
-        if let Some((_, reader)) = self.readers.iter().find(|reader| reader.0 == id) {
-            return Some(reader.clone());
+    /// The reader of a place in an array of any values, if it is one.
+    ///
+    /// # Errors
+    /// Those of [`StackSets::spend`].
+    fn nested(&self, id: ArrayId, sets: &mut StackSets) -> Result<Option<Nested>, Halt> {
+        let &Place { seen, phase: Phase::Nested, piece, .. } = self.place(id) else {
+            return Ok(None);
+        };
+        if let Some(reader) = self.readers.get(id) {
+            return Ok(Some(reader.clone()));
         }
         let text = piece.map(|piece| self.values.text(piece)).unwrap_or_default();
-        let mut reader = Nested::replay(seen, &text, &self.values)?;
-        reader.before = piece;
-        Some(reader)
+        let reader = Nested::replay(seen, &text, &self.values, |units| sets.spend(units))?;
+        Ok(reader.map(|mut reader| {
+            reader.before = piece;
+            reader
+        }))
+    }
+
+    /// The reader of a place in an array of any values that was kept.
+    pub(super) fn kept_reader(&self, id: ArrayId) -> Option<&Nested> {
+        self.readers.get(id)
     }
 
     /// Reads what is forgotten again, which [`Self::reset`] does.
@@ -210,6 +229,7 @@ impl Arrays {
         self.values.bytes()
             + self.places.capacity() * size_of::<Place>()
             + self.kept.bytes()
+            + self.readers.bytes()
             + self.within.capacity() * (size_of::<(SetId, Within)>() + 1)
             + self.ways.capacity() * (size_of::<((SetId, usize), u32)>() + 1)
     }
@@ -223,7 +243,7 @@ impl Arrays {
     pub(crate) fn reset(&mut self, mark: ArraysMark) {
         self.values.reset(mark.values);
         self.places.truncate(mark.places - self.forgotten);
-        self.readers.retain(|reader| (reader.0 as usize) < mark.places);
+        self.readers.retain(|id| (id as usize) < mark.places);
     }
 
     /// Drops all that was read.

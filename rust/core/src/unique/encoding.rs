@@ -9,7 +9,8 @@
 
 use super::numbers::{self, NUMBER};
 use super::reader::STRING;
-use std::sync::Arc;
+use rustc_hash::FxHashMap;
+use std::sync::OnceLock;
 
 /// What ends a scalar or a name: no text in UTF-8 has this byte.
 pub(super) const END: u8 = 0xff;
@@ -24,32 +25,30 @@ pub(super) fn item_key(encoding: &[u8]) -> &[u8] {
     }
 }
 
-/// The encoding of an item.
-pub(super) fn encoded_item(key: &[u8]) -> Arc<[u8]> {
-    match is_container(key) {
-        true => key.into(),
-        false => [key, &[END]].concat().into(),
-    }
-}
-
 fn is_container(encoding: &[u8]) -> bool {
     matches!(encoding.first(), Some(b'[' | b'{'))
 }
 
-/// The encoding of an array.
-pub(super) fn encoded_array<'p>(items: impl Iterator<Item = &'p (Vec<u8>, Arc<[u8]>)>) -> Vec<u8> {
-    encoded(b'[', items.map(|item| &*item.1))
+/// The encoding of an array with the encodings of its items, some after the other in each piece.
+pub(super) fn encoded_array<'p>(items: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
+    encoded(b'[', items)
 }
 
-/// The encoding of an object.
-pub(super) fn encoded_object<'p>(
-    members: impl DoubleEndedIterator<Item = &'p (Vec<u8>, Arc<[u8]>)>,
-) -> Vec<u8> {
-    let mut sorted: Vec<&(Vec<u8>, Arc<[u8]>)> = members.rev().collect();
-    sorted.sort_by(|a, b| a.0.cmp(&b.0));
-    sorted.dedup_by(|later, first| later.0 == first.0);
-    let parts = sorted.into_iter().flat_map(|(name, value)| [&**name, &[END], &**value]);
-    encoded(b'{', parts)
+/// The encoding of an object with its members, some after the other in each piece: the name, [`END`] and the
+/// encoding of the value.
+pub(super) fn encoded_object<'p>(members: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
+    let mut sorted: Vec<(&[u8], &[u8])> = Vec::new();
+    for piece in members {
+        let mut at = 0;
+        while let Some((name, end)) = member_at(piece, at) {
+            sorted.push((name, &piece[at..end]));
+            at = end;
+        }
+    }
+    sorted.reverse();
+    sorted.sort_by_key(|member| member.0);
+    sorted.dedup_by_key(|member| member.0);
+    encoded(b'{', sorted.into_iter().map(|member| member.1))
 }
 
 fn encoded<'p>(tag: u8, parts: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
@@ -59,6 +58,13 @@ fn encoded<'p>(tag: u8, parts: impl Iterator<Item = &'p [u8]>) -> Vec<u8> {
     let length = u32::try_from(out.len() - HEADER).unwrap_or(u32::MAX);
     out[1..HEADER].copy_from_slice(&length.to_be_bytes());
     out
+}
+
+/// The name of the member at a place, and where the member ends.
+fn member_at(item: &[u8], at: usize) -> Option<(&[u8], usize)> {
+    let name = &item[at..at + item.get(at..)?.iter().position(|&byte| byte == END)?];
+    let value = at + name.len() + 1;
+    Some((name, value + length_of(item, value)?))
 }
 
 /// Where a container ends.
@@ -75,43 +81,120 @@ pub(super) fn length_of(item: &[u8], value: usize) -> Option<usize> {
     }
 }
 
-/// Where the value of a member is.
-pub(super) fn member(item: &[u8], container: usize, name: &[u8]) -> Option<usize> {
-    let (mut at, end) = (container + HEADER, end_of(item, container)?);
-    while at < end {
-        let value = at + item[at..end].iter().position(|&byte| byte == END)? + 1;
-        if &item[at..value - 1] == name {
-            return Some(value);
+/// An item that was read.
+#[derive(Debug)]
+pub(super) struct Item {
+    encoding: Box<[u8]>,
+    /// For each large object in it where its members begin; found when first asked for.
+    members: OnceLock<FxHashMap<usize, Box<[u32]>>>,
+}
+
+/// An object of so many bytes is large.
+const LARGE: usize = 256;
+
+impl Item {
+    /// The item with an encoding.
+    pub(super) fn new(encoding: &[u8]) -> Self {
+        Self { encoding: encoding.into(), members: OnceLock::new() }
+    }
+
+    /// The item with a key.
+    pub(super) fn of_key(key: &[u8]) -> Self {
+        match is_container(key) {
+            true => Self::new(key),
+            false => Self::new(&[key, &[END]].concat()),
         }
-        at = value + length_of(item, value)?;
     }
-    None
-}
 
-/// The names of the members of an object.
-pub(super) fn member_names(item: &[u8], container: usize) -> impl Iterator<Item = &[u8]> {
-    let end = end_of(item, container).unwrap_or(container);
-    let mut at = container + HEADER;
-    std::iter::from_fn(move || {
-        let value = at + item.get(at..end)?.iter().position(|&byte| byte == END)? + 1;
-        let name = &item[at..value - 1];
-        at = value + length_of(item, value)?;
-        Some(name)
-    })
-}
-
-/// Where the element of an array is that stands at a place, if there is one.
-pub(super) fn element(item: &[u8], container: usize, at: usize) -> Option<usize> {
-    Some(at).filter(|&at| end_of(item, container).is_some_and(|end| at < end))
-}
-
-/// Where an element of an array is, by its number.
-pub(super) fn nth_element(item: &[u8], container: usize, number: usize) -> Option<usize> {
-    let mut at = container + HEADER;
-    for _ in 0..number {
-        at += length_of(item, at)?;
+    pub(super) fn encoding(&self) -> &[u8] {
+        &self.encoding
     }
-    element(item, container, at)
+
+    /// Bytes held, at most.
+    pub(super) fn bytes(&self) -> usize {
+        size_of::<Self>() + 2 * self.encoding.len()
+    }
+
+    /// Where the members of an object begin, if it is large.
+    fn members_of(&self, object: usize) -> Option<&[u32]> {
+        let is_large = end_of(&self.encoding, object)? - object >= LARGE;
+        let members = is_large.then(|| self.members.get_or_init(|| large_objects(&self.encoding)));
+        members?.get(&object).map(|members| &**members)
+    }
+
+    /// Where the first member of an object is whose name is not less than one; the end where there is none.
+    fn first_from(&self, object: usize, name: &[u8]) -> Option<usize> {
+        let (item, end) = (&*self.encoding, end_of(&self.encoding, object)?);
+        let is_less = |at: usize| member_at(item, at).is_some_and(|member| member.0 < name);
+        if let Some(members) = self.members_of(object) {
+            let first = members.partition_point(|&at| is_less(at as usize));
+            return Some(members.get(first).map_or(end, |&at| at as usize));
+        }
+        let mut at = object + HEADER;
+        while at < end && is_less(at) {
+            at = member_at(item, at)?.1;
+        }
+        Some(at)
+    }
+
+    /// Where the value of a member of an object is.
+    pub(super) fn member(&self, object: usize, name: &[u8]) -> Option<usize> {
+        let at = self.first_from(object, name)?;
+        let is_it = self.encoding[at..].starts_with(name)
+            && self.encoding.get(at + name.len()) == Some(&END)
+            && at < end_of(&self.encoding, object)?;
+        is_it.then_some(at + name.len() + 1)
+    }
+
+    /// The names of the members of an object that begin so.
+    pub(super) fn names(&self, object: usize, begin: &[u8]) -> impl Iterator<Item = &[u8]> {
+        let end = end_of(&self.encoding, object).unwrap_or(object);
+        let mut at = self.first_from(object, begin).unwrap_or(end);
+        std::iter::from_fn(move || {
+            let (name, next) = member_at(self.encoding.get(..end)?, at)?;
+            at = next;
+            Some(name)
+        })
+        .take_while(move |name| name.starts_with(begin))
+    }
+
+    /// Where the element of an array is that stands at a place, if there is one.
+    pub(super) fn element(&self, array: usize, at: usize) -> Option<usize> {
+        Some(at).filter(|&at| end_of(&self.encoding, array).is_some_and(|end| at < end))
+    }
+}
+
+/// Where the members of the large objects of an item begin.
+fn large_objects(item: &[u8]) -> FxHashMap<usize, Box<[u32]>> {
+    let mut out = FxHashMap::default();
+    let mut work = vec![0];
+    while let Some(container) = work.pop() {
+        let Some(end) = end_of(item, container) else { continue };
+        if end - container < LARGE {
+            continue;
+        }
+        let is_object = item[container] == b'{';
+        let (mut at, mut members) = (container + HEADER, Vec::new());
+        while at < end {
+            let value = match is_object {
+                true => member_at(item, at).map(|member| at + member.0.len() + 1),
+                false => Some(at),
+            };
+            let Some((value, length)) = value.and_then(|at| Some((at, length_of(item, at)?)))
+            else {
+                break;
+            };
+            if is_container(&item[value..]) {
+                work.push(value);
+            }
+            members.extend(u32::try_from(at).ok().filter(|_| is_object));
+            at = value + length;
+        }
+        if is_object {
+            out.insert(container, members.into());
+        }
+    }
+    out
 }
 
 /// Whether some bytes are the key of an item.
@@ -229,10 +312,32 @@ mod tests {
         for (place, one) in keys.iter().enumerate() {
             assert!(is_key(one), "{}", items[place]);
             for (other_place, other) in keys.iter().enumerate() {
-                let one = encoded_item(one);
-                let other = encoded_item(other);
-                let begins = place != other_place && other.starts_with(&one);
+                let [one, other] = [one, other].map(|key| Item::of_key(key));
+                let begins = place != other_place && other.encoding.starts_with(&one.encoding);
                 assert!(!begins, "{} {}", items[place], items[other_place]);
+            }
+        }
+    }
+
+    #[test]
+    fn members_of_large_objects_are_those_that_are_looked_for_one_by_one() {
+        let names = |count: usize| (0..count).map(|n| format!("{:x}", n * 7_919 % 1_009));
+        let member = |name: &String| format!(r#""{name}": [{{"{name}": {{}}}}, "{name}"]"#);
+        for count in [0, 1, 3, 12, 40, 300] {
+            let members: Vec<String> = names(count).map(|name| member(&name)).collect();
+            let item = Item::of_key(&key(&format!("[1, {{{}}}]", members.join(", "))));
+            let object = item.element(0, HEADER + length_of(item.encoding(), HEADER).expect("one"));
+            let object = object.expect("the second element");
+            for name in names(count + 5).chain(["".into(), "zzz".into(), "1f".into()]) {
+                let found = item.member(object, name.as_bytes());
+                assert_eq!(found.is_some(), names(count).any(|one| one == name), "{count} {name}");
+                let expected = key(&format!("[{{\"{name}\": {{}}}}, \"{name}\"]"));
+                assert!(found.is_none_or(|at| item.encoding()[at..].starts_with(&expected)));
+                let mut begin: Vec<String> =
+                    names(count).filter(|one| one.starts_with(&name)).collect();
+                begin.sort();
+                let found: Vec<&[u8]> = item.names(object, name.as_bytes()).collect();
+                assert_eq!(found, begin.iter().map(String::as_bytes).collect::<Vec<_>>());
             }
         }
     }

@@ -1,20 +1,21 @@
 //! A reader of JSON arrays of any values, byte by byte: which items were read, and which of them the one
 //! that is being read may still be equal to. Arrays in it may have unique items as well.
 //!
-//! `content`: what a container holds so far; `questions`: what can be asked of the reader. It reads nothing but
-//! arrays that a network reads as well, which is what refuses all other texts.
+//! `candidates`: the items that the one which is being read may be equal to; `content`: what a container holds so far;
+//! `questions`: what can be asked of the reader. It reads nothing but arrays that a network reads as well, which is what
+//! refuses all other texts.
 
+mod candidates;
 mod content;
 mod questions;
 
-use super::encoding::{
-    END, HEADER, element, encoded_array, encoded_item, encoded_object, item_key, member,
-    member_names, nth_element,
-};
+use super::encoding::{END, Item, encoded_array, encoded_object, item_key};
 use super::numbers::NUMBER;
 use super::pieces::Piece;
 use super::reader::{End, Phase, Reader, STRING};
 use super::values::{SeenId, Values};
+use crate::budget::Halt;
+use candidates::{Candidate, Level, compare};
 use content::Content;
 use std::sync::Arc;
 
@@ -23,6 +24,9 @@ use std::sync::Arc;
 const UNIQUE_ARRAY: u8 = 0xff;
 /// And where the innermost of those need no longer be.
 const NO_LONGER_UNIQUE: u8 = 0xfe;
+
+/// Bytes that are read again for a unit of work.
+const BYTES_A_UNIT: usize = 8;
 
 /// Where a text is in its innermost container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -47,96 +51,10 @@ enum State {
 #[derive(Clone, Debug, Default)]
 struct Frame {
     is_object: bool,
-    /// The items or members that were read, encoded; of members with their names.
+    /// The items or members that were read.
     content: Content,
     /// The name of the member that is being read.
     name: Option<Vec<u8>>,
-}
-
-/// An item that the one which is being read may be equal to.
-#[derive(Clone, Debug)]
-struct Candidate {
-    /// Its encoding.
-    item: Arc<[u8]>,
-    /// Where in it the innermost container is that is open.
-    container: usize,
-    /// Where the value is that is being read.
-    value: usize,
-    /// Where the next element is, in an array.
-    next: usize,
-}
-
-impl Candidate {
-    fn new(item: Arc<[u8]>) -> Self {
-        Self { item, container: 0, value: 0, next: 0 }
-    }
-}
-
-/// An array with unique items that is open.
-#[derive(Clone, Debug)]
-struct Level {
-    /// Its place among the open containers.
-    frame: usize,
-    /// All its items, in order.
-    items: Arc<Vec<Candidate>>,
-    /// The items that the current one may be equal to. Where its innermost value is being read they stand
-    /// in the order of that, and these are those in the range.
-    candidates: Arc<Vec<Candidate>>,
-    from: usize,
-    to: usize,
-}
-
-impl Level {
-    fn new(frame: usize, mut items: Vec<Candidate>) -> Self {
-        items.sort_unstable_by(|a, b| compare(&a.item, &b.item));
-        Self { frame, items: Arc::new(items), candidates: Arc::default(), from: 0, to: 0 }
-    }
-
-    /// Adds an item; false where it is there.
-    fn add(&mut self, item: Arc<[u8]>) -> bool {
-        match self.items.binary_search_by(|one| compare(&one.item, &item)) {
-            Ok(_) => false,
-            Err(place) => {
-                Arc::make_mut(&mut self.items).insert(place, Candidate::new(item));
-                true
-            }
-        }
-    }
-
-    fn current(&self) -> &[Candidate] {
-        &self.candidates[self.from..self.to]
-    }
-
-    /// Keeps those whose value has a byte at a place, where they stand in order and are alike up to there.
-    fn narrow_at(&mut self, place: usize, byte: u8) {
-        // No text has the byte that ends a scalar in a candidate.
-        let current = if byte == END { &[] } else { self.current() };
-        let at = |one: &Candidate| order(one.item[one.value + place]);
-        let first = current.partition_point(|one| at(one) < order(byte));
-        let last = current.partition_point(|one| at(one) <= order(byte));
-        (self.from, self.to) = (self.from + first, self.from + last);
-    }
-
-    /// Keeps those whose scalar is one, where they stand in order.
-    fn narrow(&mut self, scalar: &[u8]) {
-        let current = self.current();
-        let first = current.partition_point(|one| compare(&one.item[one.value..], scalar).is_lt());
-        let equal = current[first..].iter();
-        let equal = equal.take_while(|one| one.item[one.value..].starts_with(scalar)).count();
-        (self.from, self.to) = (self.from + first, self.from + first + equal);
-    }
-
-    fn set(&mut self, candidates: Vec<Candidate>) {
-        (self.from, self.to) = (0, candidates.len());
-        self.candidates = Arc::new(candidates);
-    }
-
-    fn keep(&mut self, keeps: impl FnMut(&Candidate) -> Option<Candidate>) {
-        if self.from < self.to {
-            let kept = self.current().iter().filter_map(keeps).collect();
-            self.set(kept);
-        }
-    }
 }
 
 /// What a byte does.
@@ -170,7 +88,7 @@ impl Nested {
     /// Behind the opening bracket, or behind the items that were read.
     pub(super) fn new(seen: SeenId, values: &Values) -> Self {
         let state = if seen == SeenId::NONE { State::Open } else { State::Behind };
-        let items = values.read(seen).into_iter().map(|key| Candidate::new(encoded_item(key)));
+        let items = values.read(seen).into_iter().map(|key| Candidate::new(Item::of_key(key)));
         let level = Level::new(0, items.collect());
         Self {
             seen,
@@ -184,9 +102,19 @@ impl Nested {
     }
 
     /// It again, from the text that was kept; `None` where that is not the beginning of an item.
-    pub(super) fn replay(seen: SeenId, text: &[u8], values: &Values) -> Option<Self> {
+    ///
+    /// # Errors
+    /// Those of `spend`, which counts units of work.
+    pub(super) fn replay(
+        seen: SeenId,
+        text: &[u8],
+        values: &Values,
+        mut spend: impl FnMut(u64) -> Result<(), Halt>,
+    ) -> Result<Option<Self>, Halt> {
         let mut out = Self::new(seen, values);
-        for &byte in text {
+        spend(u64::from(values.count(seen)) / 4)?;
+        for (place, &byte) in text.iter().enumerate() {
+            spend(u64::from(place % BYTES_A_UNIT == 0) + out.weight())?;
             match byte {
                 NO_LONGER_UNIQUE => out.keep_outermost(out.levels.len().saturating_sub(1).max(1)),
                 UNIQUE_ARRAY | b'[' if out.awaits_value() => {
@@ -195,19 +123,19 @@ impl Nested {
                 _ => {
                     let step = out.read(byte);
                     if step.end != End::Within || step.item.is_some() {
-                        return None;
+                        return Ok(None);
                     }
                 }
             }
         }
         out.text.clear();
-        Some(out)
+        Ok(Some(out))
     }
 
     /// Adds an item to the outermost array.
     pub(super) fn add(&mut self, key: Vec<u8>, seen: SeenId) {
         self.seen = seen;
-        self.levels[0].add(encoded_item(&key));
+        self.levels[0].add(Item::of_key(&key));
     }
 
     /// Forgets that the items of the other arrays are unique: no stack asks that any more.
@@ -254,13 +182,7 @@ impl Nested {
     fn open(&mut self, is_object: bool) {
         self.frames.push(Arc::new(Frame { is_object, ..Frame::default() }));
         self.state = State::Open;
-        for level in &mut self.levels {
-            level.keep(|one| {
-                let mut one = one.clone();
-                (one.container, one.next) = (one.value, one.value + HEADER);
-                Some(one)
-            });
-        }
+        self.levels.iter_mut().for_each(|level| level.keep(|one| Some(one.opened())));
     }
 
     /// Reads a byte that opens no array.
@@ -342,8 +264,7 @@ impl Nested {
                 for level in self.levels.iter_mut().filter(|level| level.from < level.to) {
                     // Which have the name is looked at when it is complete.
                     let goes_on = |one: &Candidate| {
-                        let mut names = member_names(&one.item, one.container);
-                        names.any(|name| name.starts_with(&piece[1..]))
+                        one.item.names(one.container, &piece[1..]).next().is_some()
                     };
                     if !level.current().iter().any(goes_on) {
                         level.set(Vec::new());
@@ -366,7 +287,7 @@ impl Nested {
         if self.state == State::Name {
             let name = key[1..].to_vec();
             for level in &mut self.levels {
-                level.keep(|one| member(&one.item, one.container, &name).map(|_| one.clone()));
+                level.keep(|one| one.item.member(one.container, &name).map(|_| one.clone()));
             }
             self.top_mut().name = Some(name);
             self.state = State::Named;
@@ -375,9 +296,9 @@ impl Nested {
         let value = [key, &[END]].concat();
         for level in &mut self.levels {
             level.narrow(&value);
-            level.keep(|one| ends_with(one, one.value, &value));
+            level.keep(|one| one.behind(one.value, &value));
         }
-        self.end_value(value.into(), step);
+        self.end_value(&value, step);
     }
 
     /// Goes from the containers of the candidates to the values that come next in them.
@@ -387,15 +308,15 @@ impl Nested {
         for level in self.levels.iter_mut().filter(|level| level.frame < frame) {
             level.keep(|one| {
                 let value = match (&top.name, top.is_object) {
-                    (_, false) => element(&one.item, one.container, one.next)?,
-                    (Some(name), true) => member(&one.item, one.container, name)?,
+                    (_, false) => one.item.element(one.container, one.next)?,
+                    (Some(name), true) => one.item.member(one.container, name)?,
                     (None, true) => return None,
                 };
                 Some(Candidate { value, ..one.clone() })
             });
             if let Some(candidates) = Arc::get_mut(&mut level.candidates) {
                 candidates[level.from..level.to]
-                    .sort_unstable_by(|a, b| compare(&a.item[a.value..], &b.item[b.value..]));
+                    .sort_unstable_by(|a, b| compare(a.rest(), b.rest()));
             }
         }
     }
@@ -418,26 +339,19 @@ impl Nested {
     /// Closes the innermost container.
     fn close(&mut self, step: &mut NestedStep) {
         let Some(frame) = self.frames.pop() else { return };
-        let value: Arc<[u8]> = match frame.is_object {
-            true => encoded_object(frame.content.iter()).into(),
-            false => encoded_array(frame.content.iter()).into(),
+        let value = match frame.is_object {
+            true => encoded_object(frame.content.pieces()),
+            false => encoded_array(frame.content.pieces()),
         };
-        let frames = &self.frames;
-        if self.levels.last().is_some_and(|level| level.frame == frames.len()) {
+        if self.levels.last().is_some_and(|level| level.frame == self.frames.len()) {
             self.levels.pop();
         }
-        for level in &mut self.levels {
-            let within = &frames[(level.frame + 1).min(frames.len())..];
-            level.keep(|one| {
-                let closed = ends_with(one, one.container, &value)?;
-                Some(Candidate { container: located(&one.item, within)?, ..closed })
-            });
-        }
-        self.end_value(value, step);
+        self.levels.iter_mut().for_each(|level| level.keep(|one| one.closed(&value)));
+        self.end_value(&value, step);
     }
 
     /// A value of the innermost container is complete.
-    fn end_value(&mut self, value: Arc<[u8]>, step: &mut NestedStep) {
+    fn end_value(&mut self, value: &[u8], step: &mut NestedStep) {
         self.state = State::Behind;
         if self.is_on_level()
             && let Some(level) = self.levels.last_mut()
@@ -445,40 +359,23 @@ impl Nested {
             level.set(Vec::new());
             if level.frame == 0 {
                 (self.before, self.text) = (None, Vec::new());
-                step.item = Some(item_key(&value).to_vec());
+                step.item = Some(item_key(value).to_vec());
                 return;
             }
         }
         let depth = self.levels.len();
         if self.is_on_level()
             && let Some(level) = self.levels.last_mut()
-            && !level.add(value.clone())
+            && !level.add(Item::new(value))
         {
             step.repeats = Some(depth - 1);
         }
         let top = self.top_mut();
-        let name = top.name.take().unwrap_or_default();
-        top.content.push((name, value));
+        match top.name.take() {
+            Some(name) => top.content.push(&[&name, &[END], value]),
+            None => top.content.push(&[value]),
+        }
     }
-}
-
-/// A candidate behind its value at a place, if that is a value.
-fn ends_with(one: &Candidate, place: usize, value: &[u8]) -> Option<Candidate> {
-    let is_equal = one.item[place..].starts_with(value);
-    is_equal.then(|| Candidate { next: place + value.len(), ..one.clone() })
-}
-
-/// Where in an item the innermost of some containers is, the outermost of which is the item.
-fn located(item: &[u8], frames: &[Arc<Frame>]) -> Option<usize> {
-    let mut at = 0;
-    for frame in frames.iter().take(frames.len().saturating_sub(1)) {
-        at = match (&frame.name, frame.is_object) {
-            (Some(name), true) => member(item, at, name)?,
-            (_, false) => nth_element(item, at, frame.content.len())?,
-            (None, true) => return None,
-        };
-    }
-    Some(at)
 }
 
 /// What the encoding of a value begins with, by its first byte.
@@ -487,13 +384,4 @@ fn tag_of(byte: u8) -> u8 {
         b'-' | b'0'..=b'9' => NUMBER,
         byte => byte,
     }
-}
-
-/// The end of a scalar comes before all longer ones.
-fn order(byte: u8) -> u8 {
-    byte.wrapping_add(1)
-}
-
-fn compare(a: &[u8], b: &[u8]) -> std::cmp::Ordering {
-    a.iter().map(|&byte| order(byte)).cmp(b.iter().map(|&byte| order(byte)))
 }

@@ -29,10 +29,7 @@ impl Arrays {
         let leads_apart = |token: u32| array.clone().leads_apart(bytes_of(token), items, values);
         let count: u32 = row.iter().map(|word| word.count_ones()).sum();
         if count as usize <= 32 * row.len() / FEW_TOKENS {
-            let bits = (0..).zip(row.iter()).flat_map(|(place, &word)| {
-                (0..32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| 32 * place + bit)
-            });
-            doubtful.extend(bits.filter(|&token| is_few || !leads_apart(token)));
+            doubtful.extend(tokens_of(row).filter(|&token| is_few || !leads_apart(token)));
             return;
         }
         let is_alone = self.is_alone(id, array.depth());
@@ -48,6 +45,13 @@ impl Arrays {
         in_doubt.extend(commas);
         doubtful.extend(in_doubt);
     }
+}
+
+/// The tokens of a row.
+pub(super) fn tokens_of(row: &[i32]) -> impl Iterator<Item = u32> {
+    (0..).zip(row).flat_map(|(place, &word)| {
+        (0..32).filter(move |bit| word >> bit & 1 != 0).map(move |bit| 32 * place + bit)
+    })
 }
 
 /// The tokens that are looked at one by one where an array stands: those that end an item and go on.

@@ -18,6 +18,8 @@ use std::ops::Deref;
 
 /// So many sets of stacks are looked at for what an item may still be.
 const MOST_LOOKED_AT: usize = 256;
+/// Bytes that tell a beginning from others are compared for a unit of work.
+const BYTES_A_UNIT: u64 = 16;
 /// Words of so many letters are counted.
 const DEPTH: usize = 4;
 
@@ -142,7 +144,9 @@ impl Arrays {
         }
         let mut search = Search::new(set, array.clone());
         while let Some((set, array)) = search.next(&mut stepper.sets)? {
-            if !search.is_new(set, array.signature()) {
+            let signature = array.signature();
+            stepper.sets.spend(signature.len() as u64 / BYTES_A_UNIT)?;
+            if !search.is_new(set, signature) {
                 continue;
             }
             let next = next_classes(network, &stepper.sets, set);

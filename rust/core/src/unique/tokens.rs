@@ -6,6 +6,7 @@
 
 use super::arrays::Arrays;
 use super::many_items::{Ends, ManyItems, children, ends_in_zero};
+use super::nested_tokens::tokens_of;
 use super::numbers::{self, Begun, NUMBER};
 use super::place::ArrayId;
 use super::reader::{End, Escape, Phase, Reader, STRING};
@@ -49,8 +50,8 @@ impl Arrays {
         row: &mut [i32],
         doubtful: &mut Vec<u32>,
     ) {
-        if let Some(array) = self.nested(id) {
-            self.forbid_nested(id, &array, (trie, many), bytes_of, row, doubtful);
+        if let Some(array) = self.kept_reader(id) {
+            self.forbid_nested(id, array, (trie, many), bytes_of, row, doubtful);
             return;
         }
         let (reader, items, values) = (self.reader(id), self.items(id), self.values());
@@ -75,13 +76,8 @@ impl Arrays {
             Phase::String(_) => Next::String(reader.clone()),
             Phase::Number => Next::Number(reader.key(values)),
             Phase::Nested => {
-                // The reader cannot be made again; reading any token raises the error.
-                doubtful.extend(
-                    (0..)
-                        .zip(row.iter())
-                        .find(|word| *word.1 != 0)
-                        .map(|(place, word)| 32 * place as u32 + word.trailing_zeros()),
-                );
+                // Without a reader nothing is seen from the bytes.
+                doubtful.extend(tokens_of(row));
                 return;
             }
         };

@@ -154,6 +154,44 @@ impl Vocabulary {
         Trie::with_ids(self.order.iter().map(|&id| (self.bytes(id), id)), ids)
     }
 
+    /// Splits bytes into textual tokens, each the longest that fits, of those with the same bytes the lowest; with how
+    /// many bytes were split: fewer than all where no token fits.
+    pub fn encode_greedy(&self, bytes: &[u8]) -> (Vec<u32>, usize) {
+        let (trie, mut at, mut out) = (self.trie(), 0, Vec::new());
+        while at < bytes.len() {
+            let (mut node, mut longest) = (0, None);
+            for (read, &byte) in bytes[at..].iter().enumerate() {
+                let Some(next) = trie.child_by(node, byte) else { break };
+                node = next;
+                longest = trie.numbers(node).first().map(|&id| (id, read + 1)).or(longest);
+            }
+            let Some((id, length)) = longest else { break };
+            out.push(id);
+            at += length;
+        }
+        (out, at)
+    }
+
+    /// How many of the last bytes may begin a textual token that is longer than they are.
+    pub fn unsettled(&self, bytes: &[u8]) -> usize {
+        let trie = self.trie();
+        let goes_on = |&count: &usize| {
+            let node = trie.node_of(&bytes[bytes.len() - count..]);
+            node.is_some_and(|node| trie.end(node) > node + 1)
+        };
+        (1..=bytes.len().min(self.longest)).rev().find(goes_on).unwrap_or(0)
+    }
+
+    /// The textual ids with some bytes; or, in order of their bytes, those whose bytes begin so and go on.
+    pub fn ids_of(&self, bytes: &[u8], are_longer: bool) -> &[u32] {
+        let trie = self.trie();
+        match trie.node_of(bytes) {
+            Some(node) if are_longer => trie.numbers_of(trie.entries_of(node + 1..trie.end(node))),
+            Some(node) => trie.numbers(node),
+            None => &[],
+        }
+    }
+
     /// The length in bytes of the longest textual token.
     pub fn longest(&self) -> usize {
         self.longest

@@ -228,11 +228,14 @@ impl Trie {
 
     /// The node behind some bytes, if entries begin with them.
     pub fn node_of(&self, bytes: &[u8]) -> Option<u32> {
-        bytes.iter().try_fold(0, |node, &byte| {
-            let places = self.places(node);
-            let place = self.bytes_at(places.clone()).iter().position(|&other| other == byte)?;
-            Some(self.child(places.start + place as u32))
-        })
+        bytes.iter().try_fold(0, |node, &byte| self.child_by(node, byte))
+    }
+
+    /// The child of a node to which a byte leads, if there is one.
+    pub fn child_by(&self, node: u32, byte: u8) -> Option<u32> {
+        let places = self.places(node);
+        let place = self.bytes_at(places.clone()).iter().position(|&other| other == byte)?;
+        Some(self.child(places.start + place as u32))
     }
 
     /// The places of the children of a node.

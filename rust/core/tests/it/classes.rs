@@ -364,3 +364,18 @@ fn a_full_automaton_is_over_budget() {
         }
     }
 }
+
+#[test]
+fn classes_for_ends_alone_are_not_made_at_any_price() {
+    // As many copies of what is counted are kept as a long token can read.
+    let vocabulary = vocabulary(&[b"a", b"b", &[b'a'; 99], b"</s>"], &[3], &[]);
+    let grammar = grammar("root ::= (\"a\"{0,120} \"b\"?){0,120} \"a\"");
+    let made = |for_ends: bool| {
+        let options = ClassOptions { for_ends, ..ClassOptions::default() };
+        compile(&grammar, &vocabulary, &options, &Interrupt::default())
+    };
+    let (_, stats) = made(false).expect("within the default limits");
+    assert!(stats.network_work > 5_000_000, "{}", stats.network_work);
+    let limit = made(true).expect_err("rows over all tokens cost less");
+    assert!(matches!(limit, Error::Limit { limit: "max_network_work", .. }), "{limit}");
+}

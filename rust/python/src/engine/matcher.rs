@@ -358,6 +358,22 @@ impl Matcher {
         call.run(py, |interrupt| matcher.tokens_behind(begin, interrupt))
     }
 
+    /// As `tokens_behind`, each behind the fewest tokens that complete the text then, if these are `most` or fewer.
+    #[pyo3(signature = (begin, most, interrupt=None))]
+    fn tokens_behind_in_time(
+        &self,
+        py: Python<'_>,
+        begin: &[u8],
+        most: u32,
+        interrupt: Option<&Interrupt>,
+    ) -> PyResult<Option<Vec<(u32, u32)>>> {
+        refuse_ended(py, interrupt)?;
+        let guard = self.own(py)?;
+        let matcher = &*guard;
+        let call = Call::with(py, interrupt, None);
+        call.run(py, |interrupt| matcher.tokens_behind_in_time(begin, most, interrupt))
+    }
+
     /// Allows so many tokens from the first step on, the stop token counted; of the last `prefer_end` none
     /// may take the text further from its end.
     #[pyo3(signature = (most, prefer_end=0, interrupt=None))]

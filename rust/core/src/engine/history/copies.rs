@@ -26,6 +26,42 @@ impl StacksApart {
         stepper.sets = self.sets;
         Marks { network: self.network, stepper, set: self.set }
     }
+
+    /// Whether the text is complete behind a token, read as text or, by a letter and its id, taken whole.
+    ///
+    /// # Errors
+    /// Those of a step.
+    pub(crate) fn ends_with_token(
+        self,
+        text: &[u8],
+        whole: Option<(u8, u32)>,
+        counts_tokens: bool,
+    ) -> Result<bool, Halt> {
+        let Self { network, sets, set } = self;
+        let mut stepper = Stepper::new(network.clone());
+        stepper.sets = sets;
+        let class = |&byte: &u8| network.alphabet().class(byte);
+        let text: Vec<u8> = text.iter().map(class).collect();
+        let whole = whole.map(|(escape, id)| {
+            std::iter::once(escape).chain(id.to_be_bytes().iter().map(class)).collect()
+        });
+        for (is_text, classes) in [(true, text), (false, whole.unwrap_or_default())] {
+            let mut after = if classes.is_empty() { NONE } else { set };
+            for (place, class) in classes.into_iter().enumerate() {
+                after = if after == NONE { NONE } else { stepper.step(after, class)? };
+                if counts_tokens && is_text && place == 0 && after != NONE {
+                    after = stepper.after_first(after)?;
+                }
+            }
+            if counts_tokens && after != NONE {
+                after = stepper.after_token(after)?;
+            }
+            if after != NONE && stepper.sets.has_rest(after) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
 }
 
 /// Stacks, of which is asked which tokens can be taken whole.

@@ -165,9 +165,23 @@ impl Matcher {
         self.refuse_ended(family)?;
         self.refuse_cancelled()?;
         let stand = family.step(self.at).stand;
-        match self.stops_at(family, stand, interrupt)?.contains(&id) {
-            false => Ok((self.at, Accept::Refused)),
-            true => Ok((family.push(self.at, stand, Read::Stop(id), 0), Accept::Taken)),
+        if self.complete_stops_at(family, stand, interrupt)?.contains(&id) {
+            return Ok((family.push(self.at, stand, Read::Stop(id), 0), Accept::Taken));
+        }
+        if !self.stops_at_any(family, stand, interrupt)?.contains(&id) {
+            return Ok((self.at, Accept::Refused));
+        }
+        // It is read, and completes the text.
+        let length = self.engine.vocabulary.bytes(id).len();
+        self.refuse_long(family, length)?;
+        self.allow(family, interrupt);
+        let after = self.advance_token(family, stand, id, interrupt);
+        family.release();
+        match after.map_err(|halt| self.halted(halt, interrupt))? {
+            Some(after) => {
+                Ok((family.push(self.at, after, Read::Token(id), length), Accept::Taken))
+            }
+            None => Ok((self.at, Accept::Refused)),
         }
     }
 

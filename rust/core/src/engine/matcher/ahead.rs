@@ -112,20 +112,33 @@ impl Matcher {
             }
             let mut expected = self.expected_after(family, stand);
             if self.engine.network.has_unique_items() {
-                let mut repeated = Vec::new();
                 if let Stand::Array(id) = stand {
-                    family.arrays.keep_readers(id);
+                    family.arrays.keep_readers(id, &mut family.stepper.sets)?;
                 }
-                for &byte in &expected {
-                    interrupt.check()?;
-                    if self.advance(family, stand, &[byte], interrupt)?.0.is_none() {
-                        repeated.push(byte);
-                    }
-                }
-                expected.retain(|byte| !repeated.contains(byte));
+                family.arrays.try_out(true);
+                let kept = self.followed_by(family, stand, &expected, interrupt);
+                family.arrays.try_out(false);
+                expected = kept?;
             }
             Ok((read, expected))
         })
+    }
+
+    /// Those of some bytes that a text goes on with.
+    fn followed_by(
+        &self,
+        family: &mut Family,
+        stand: Stand,
+        bytes: &[u8],
+        interrupt: &Interrupt,
+    ) -> std::result::Result<Vec<u8>, Halt> {
+        let mut out = Vec::with_capacity(bytes.len());
+        for &byte in bytes {
+            interrupt.check()?;
+            let after = self.advance(family, stand, &[byte], interrupt)?.0;
+            out.extend(after.map(|_| byte));
+        }
+        Ok(out)
     }
 
     /// Reads ahead in the tables of the family and leaves the state as it is.

@@ -50,7 +50,7 @@ impl Matcher {
             let (stand, is_allowed) = match stands[parent] {
                 None => (None, false),
                 Some(before) if self.is_stop(token) => {
-                    let stops = self.stops_at(&family, before, interrupt)?;
+                    let stops = self.stops_at_any(&mut family, before, interrupt)?;
                     (None, stops.contains(&token))
                 }
                 Some(before) => {
@@ -79,7 +79,7 @@ impl Matcher {
                 self.fill_classes_at(family, stand, None, interrupt, row)?;
                 continue;
             }
-            let stops = self.stops_at(&family, stand, interrupt)?;
+            let stops = self.stops_at_any(&mut family, stand, interrupt)?;
             let is_there = !self.engine.network.is_for_charts()
                 && self.engine.cached().mask(family.view(stand), row);
             match is_there {

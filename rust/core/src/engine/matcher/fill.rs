@@ -227,7 +227,7 @@ impl Matcher {
         *known = None;
         let interrupt = &self.mask_interrupt(interrupt);
         let mut family = lock::write(&self.family, interrupt)?;
-        let stops = self.stops_at(&family, stand, interrupt)?;
+        let stops = self.stops_at_any(&mut family, stand, interrupt)?;
         if family.is_on_chart(stand)
             && !self.engine.network.is_for_charts()
             && self.engine.cached().mask(family.view(stand), row)
@@ -388,7 +388,7 @@ impl Matcher {
             )));
         }
         let engine = &self.engine;
-        let stops = self.stops_at(&family, stand, interrupt)?;
+        let stops = self.stops_at_any(&mut family, stand, interrupt)?;
         let is_near = match left {
             None => false,
             Some(left) => self.fill_classes_in_time(&mut family, left, row, interrupt)?,

@@ -169,9 +169,18 @@ impl Matcher {
     /// Whether the text has ended: by a stop token, by itself, or as no token is left.
     pub(in crate::engine) fn ended(&self, family: &Family) -> bool {
         let step = family.step(self.at);
-        matches!(step.read, Read::Stop(_))
+        self.has_stopped(family)
             || (self.stops.when_complete && family.accepts(step.stand))
             || self.max_tokens.is_some_and(|most| step.tokens >= most)
+    }
+
+    /// Whether the last step was a stop token, which is read where it completes the text.
+    fn has_stopped(&self, family: &Family) -> bool {
+        match family.step(self.at).read {
+            Read::Stop(_) => true,
+            Read::Token(id) => self.is_stop(id),
+            Read::Nothing | Read::Bytes(_) => false,
+        }
     }
 
     pub(in crate::engine) fn refuse_ended(&self, family: &Family) -> Result<()> {

@@ -1,10 +1,11 @@
 //! Masks in arrays whose items are unique: what the stacks allow, without what repeats an item.
 
-use crate::budget::Interrupt;
+use crate::budget::{Halt, Interrupt};
 use crate::engine::Matcher;
 use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::unique::ArrayId;
 
 impl Matcher {
     /// Takes what repeats an item out of a row for a stand; false where that takes the stacks, and the
@@ -15,7 +16,14 @@ impl Matcher {
         stand: Stand,
         row: &mut [i32],
     ) -> bool {
-        !self.engine.network.has_unique_items() || self.doubtful(family, stand, row).is_empty()
+        if !self.engine.network.has_unique_items() {
+            return true;
+        }
+        let has_readers = match stand {
+            Stand::Array(id) => family.arrays.has_readers(id),
+            _ => true,
+        };
+        has_readers && self.doubtful(family, stand, row).is_empty()
     }
 
     /// Takes out of a row what is seen from the bytes; the tokens for which the stacks are needed.
@@ -34,10 +42,10 @@ impl Matcher {
         doubtful
     }
 
-    /// Takes what repeats an item out of a row for a stand.
+    /// Takes what repeats an item out of a row for a stand. All tokens together may take the work of one mask.
     ///
     /// # Errors
-    /// Those of an accept.
+    /// Those of a mask.
     pub(in crate::engine) fn forbid_repeats(
         &self,
         stand: Stand,
@@ -47,28 +55,41 @@ impl Matcher {
         if !self.engine.network.has_unique_items() {
             return Ok(());
         }
-        let doubtful = self.doubtful(&*lock::read(&self.family, interrupt)?, stand, row);
+        let family = lock::read(&self.family, interrupt)?;
+        let doubtful = match stand {
+            Stand::Array(id) if !family.arrays.has_readers(id) => {
+                drop(family);
+                let mut family = lock::write(&self.family, interrupt)?;
+                self.keep_readers(&mut family, id, interrupt)?;
+                self.doubtful(&family, stand, row)
+            }
+            _ => {
+                let doubtful = self.doubtful(&family, stand, row);
+                drop(family);
+                doubtful
+            }
+        };
         if doubtful.is_empty() {
             return Ok(());
         }
         let mut family = lock::write(&self.family, interrupt)?;
         if let Stand::Array(id) = stand {
-            family.arrays.keep_readers(id);
+            self.keep_readers(&mut family, id, interrupt)?;
         }
         let mark = family.arrays.mark();
         family.arrays.try_out(true);
+        self.allow_mask(&mut family, interrupt);
         let mut read = Ok(());
         for token in doubtful {
             read = interrupt.look();
             if read.is_err() {
                 break;
             }
-            self.allow(&mut family, interrupt);
             match self.advance_token(&mut family, stand, token, interrupt) {
                 Ok(Some(_)) => {}
                 Ok(None) => row[token as usize >> 5] &= !(1 << (token & 31)),
                 Err(halt) => {
-                    read = Err(self.halted(halt, interrupt));
+                    read = Err(self.mask_halted(halt, interrupt));
                     break;
                 }
             }
@@ -77,5 +98,27 @@ impl Matcher {
         family.arrays.reset(mark);
         family.arrays.try_out(false);
         read
+    }
+
+    /// Keeps the readers of a text while its mask is made.
+    fn keep_readers(&self, family: &mut Family, id: ArrayId, interrupt: &Interrupt) -> Result<()> {
+        self.allow_mask(family, interrupt);
+        let kept = family.arrays.keep_readers(id, &mut family.stepper.sets);
+        family.release();
+        kept.map_err(|halt| self.mask_halted(halt, interrupt))
+    }
+
+    /// Allows the work of a mask.
+    fn allow_mask(&self, family: &mut Family, interrupt: &Interrupt) {
+        let limits = &self.engine.limits;
+        family.allow(limits.max_mask_work, limits.max_matcher_bytes, interrupt);
+    }
+
+    /// The error of a mask that reads tokens as a text does.
+    fn mask_halted(&self, halt: Halt, interrupt: &Interrupt) -> Error {
+        match halt {
+            Halt::Work => self.engine.too_much_work(),
+            halt => self.halted(halt, interrupt),
+        }
     }
 }

@@ -171,6 +171,7 @@ impl Matcher {
         let mut members = SavedMembers::default();
         let mut out = vec![match step.read {
             Read::Stop(id) => id + 1,
+            Read::Token(id) if self.is_stop(id) => id + 1,
             _ => 0,
         }];
         let mut steps = 0;

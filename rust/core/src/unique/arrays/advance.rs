@@ -90,7 +90,8 @@ impl Arrays {
             At::Plain(set) => todo.push_back((Reading { set, array: None }, 0)),
             At::Array(id) => {
                 for id in self.places_of(id) {
-                    let (set, array) = (self.place(id).set, Some(self.open(id)?));
+                    let (set, array) =
+                        (self.place(id).set, Some(self.open(id, &mut stepper.sets)?));
                     todo.push_back((Reading { set, array }, 0));
                 }
             }
@@ -295,11 +296,11 @@ impl Arrays {
     }
 
     /// The reader of a place.
-    fn open(&mut self, id: ArrayId) -> Result<Open, Halt> {
+    fn open(&mut self, id: ArrayId, sets: &mut StackSets) -> Result<Open, Halt> {
         if self.place(id).phase != Phase::Nested {
             return Ok(Open::Flat(self.reader(id)));
         }
-        self.nested(id).map(Open::Nested).ok_or(Halt::Arrays)
+        self.nested(id, sets)?.map(Open::Nested).ok_or(Halt::Arrays)
     }
 
     /// Reads the bracket that opens an array in an item, and tells the reader whether stacks have a frame of

@@ -93,7 +93,8 @@ impl Arrays {
             return None;
         }
         if phase == Phase::Nested {
-            let reader = Nested::replay(seen, &beginning, &self.values)?;
+            let reader = Nested::replay(seen, &beginning, &self.values, |units| sets.spend(units));
+            let reader = reader.ok()??;
             if (reader.depth() as u32) < within.most() {
                 return None;
             }

@@ -2,33 +2,44 @@
 
 use std::sync::Arc;
 
-/// What a container holds, in parts that copies share: a copy takes a fraction of its length.
+/// What a container holds, encoded, in pieces that copies share: a copy takes a fraction of its length.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Content {
-    parts: Vec<Arc<Vec<Part>>>,
-    rest: Vec<Part>,
+    pieces: Vec<Arc<[u8]>>,
+    rest: Vec<u8>,
+    /// Bytes of the pieces.
+    length: usize,
+    /// Items or members.
+    count: usize,
 }
 
-/// An item or a member, encoded; of a member with its name.
-pub(super) type Part = (Vec<u8>, Arc<[u8]>);
-
-/// So many are in a part that copies share.
-const SHARED: usize = 64;
+/// A piece that copies share has at least so many bytes.
+const SHARED: usize = 1 << 10;
 
 impl Content {
-    pub(super) fn push(&mut self, part: Part) {
-        self.rest.push(part);
-        if self.rest.len() == SHARED {
-            self.parts.push(Arc::new(std::mem::take(&mut self.rest)));
+    /// Adds an item, or a member: what it is encoded as, in parts.
+    pub(super) fn push(&mut self, parts: &[&[u8]]) {
+        parts.iter().for_each(|part| self.rest.extend_from_slice(part));
+        self.count += 1;
+        if self.rest.len() >= SHARED {
+            self.length += self.rest.len();
+            self.pieces.push(std::mem::take(&mut self.rest).into());
         }
     }
 
+    /// The number of items or members.
     pub(super) fn len(&self) -> usize {
-        SHARED * self.parts.len() + self.rest.len()
+        self.count
     }
 
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Part> {
-        self.parts.iter().flat_map(|part| part.iter()).chain(&self.rest)
+    /// The encodings of the items or members, some after the other in each piece.
+    pub(super) fn pieces(&self) -> impl Iterator<Item = &[u8]> {
+        self.pieces.iter().map(|piece| &**piece).chain([&*self.rest])
+    }
+
+    /// The bytes of all encodings.
+    pub(super) fn bytes(&self) -> usize {
+        self.length + self.rest.len()
     }
 }
 
@@ -40,14 +51,16 @@ mod tests {
     fn copies_share_what_a_container_holds() {
         let mut content = Content::default();
         for number in 0..1_000u32 {
-            content.push((Vec::new(), number.to_be_bytes().to_vec().into()));
+            content.push(&[b"x", &number.to_be_bytes()]);
         }
         let mut copy = content.clone();
-        copy.push((Vec::new(), Arc::default()));
-        assert!(content.parts.iter().zip(&copy.parts).all(|(a, b)| Arc::ptr_eq(a, b)));
+        copy.push(&[&[0; 5]]);
+        assert!(content.pieces.iter().zip(&copy.pieces).all(|(a, b)| Arc::ptr_eq(a, b)));
         assert!(content.rest.len() < SHARED);
         assert_eq!((content.len(), copy.len()), (1_000, 1_001));
-        let values = content.iter().map(|part| part.1.to_vec());
-        assert!(values.eq((0..1_000u32).map(|number| number.to_be_bytes().to_vec())));
+        let expected: Vec<u8> =
+            (0..1_000u32).flat_map(|number| [&b"x"[..], &number.to_be_bytes()].concat()).collect();
+        assert_eq!(content.pieces().collect::<Vec<_>>().concat(), expected);
+        assert_eq!((content.bytes(), copy.bytes()), (5_000, 5_005));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Candidate, Level, Nested, State};
 use crate::grammar::UniqueItems;
-use crate::unique::encoding::{END, member_names};
+use crate::unique::encoding::END;
 use crate::unique::numbers;
 use crate::unique::reader::{End, Escape, Phase};
 use crate::unique::values::{SeenId, Values};
@@ -168,19 +168,18 @@ impl Nested {
         for level in self.levels.iter().filter(|level| level.from < level.to) {
             if self.state == State::Name {
                 for one in level.current() {
-                    let names = member_names(&one.item, one.container);
-                    let rest = names.filter_map(|name| name.strip_prefix(&piece[1..])?.first());
-                    rest.for_each(|&byte| add(byte));
+                    let names = one.item.names(one.container, &piece[1..]);
+                    names.filter_map(|name| name.get(piece.len() - 1)).for_each(|&byte| add(byte));
                 }
                 continue;
             }
             let mut left = level.current();
             while let Some(one) = left.first() {
-                let byte = one.item[one.value + piece.len()];
+                let byte = one.rest()[piece.len()];
                 if byte != END {
                     add(byte);
                 }
-                let same = |one: &Candidate| one.item[one.value + piece.len()] == byte;
+                let same = |one: &Candidate| one.rest()[piece.len()] == byte;
                 left = &left[left.partition_point(same)..];
             }
         }
@@ -195,10 +194,8 @@ impl Nested {
         let from = open.or(self.levels.last()).map_or(0, |level| level.frame + 1);
         for frame in &self.frames[from.min(self.frames.len())..] {
             out.push(if frame.is_object { b'{' } else { b'[' });
-            for (name, value) in frame.content.iter() {
-                [&**name, &[END], value].iter().for_each(|part| out.extend_from_slice(part));
-            }
-            frame.name.iter().for_each(|name| out.extend_from_slice(name));
+            frame.content.pieces().for_each(|piece| out.extend_from_slice(piece));
+            frame.name.iter().for_each(|name| out.extend([&**name, &[END]].concat()));
         }
         out.push(END);
         if !self.is_between() {
@@ -220,10 +217,20 @@ impl Nested {
 
     /// The bytes that it holds, but for the items that were read.
     pub(in crate::unique) fn bytes_held(&self) -> usize {
+        let content: usize = self.frames.iter().map(|frame| frame.content.bytes()).sum();
         self.text.len()
             + self.lexer.piece.len()
+            + content
             + size_of_val(&*self.frames)
             + size_of_val(&*self.levels)
+    }
+
+    /// The bytes that it holds with these.
+    pub(in crate::unique) fn bytes(&self) -> usize {
+        let of_level = |level: &Level| {
+            level.bytes + (level.items.len() + level.candidates.len()) * size_of::<Candidate>()
+        };
+        self.bytes_held() + self.levels.iter().map(of_level).sum::<usize>()
     }
 
     /// A measure of the work that a byte takes.

@@ -15,9 +15,9 @@ use crate::engine::matcher::in_time::visits::Collect;
 use crate::error::{Error, Result};
 use crate::stacks::{NONE, SetId};
 use crate::unique::Glance;
+use crate::vocabulary::Trie;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
-use std::sync::Arc;
 
 /// Units that are tried before all others are looked for.
 const FEW: usize = 64;
@@ -25,6 +25,15 @@ const FEW: usize = 64;
 const MOST_TRIES: usize = 512;
 /// A search goes so deep, at most, past the last text whose shortest completion was tried.
 const MOST_DEPTH: usize = 256;
+
+/// Units of work of reading a unit, besides those that the stacks take.
+const READING: u64 = 32;
+
+/// Tokens or bytes that are put in order for a unit of work.
+const WAYS_A_UNIT: u64 = 16;
+
+/// Nodes of a trie that are passed for a unit of work.
+const NODES_A_UNIT: u64 = 8;
 
 /// What completions are made of.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,9 +154,7 @@ impl<'m> Completions<'m> {
         if least > most {
             return Ok(false);
         }
-        let shortest = self.shortest(family, set)?;
-        if self.runs(family, stand, &shortest)? {
-            units.extend(shortest.iter().rev());
+        if self.runs(family, stand, set, units)? {
             return Ok(true);
         }
         if most == 0 {
@@ -203,9 +210,7 @@ impl<'m> Completions<'m> {
             Unit::Bytes => None,
         };
         let Some(thinned) = thinned else { return self.ways(family, set, most, FEW) };
-        let mut found = Collect(Vec::new(), FEW);
-        matcher.walk_in_time((&thinned.trie, family), (set, ()), most, &mut found, interrupt)?;
-        let mut found = found.0;
+        let mut found = self.collected(family, (&thinned.trie, set), most, FEW)?;
         found.sort_unstable();
         let some = |&(fewest, class, after): &(u32, u32, SetId)| {
             let tokens = thinned.some.get(class as usize).map_or(&[][..], |some| &some[..]);
@@ -217,30 +222,63 @@ impl<'m> Completions<'m> {
         Ok(ways)
     }
 
-    /// Whether a text goes on so to its end.
-    fn runs(&mut self, family: &mut Family, stand: Stand, units: &[u32]) -> Result<bool> {
-        let mut at = stand;
-        for &unit in units {
-            match self.advance(family, at, unit)? {
-                Some(after) => at = after,
-                None => return Ok(false),
-            }
+    /// Whether a text whose stacks are those of a set goes on to its end as a shortest completion of these. Adds its
+    /// units, the last first.
+    fn runs(
+        &mut self,
+        family: &mut Family,
+        stand: Stand,
+        mut set: SetId,
+        units: &mut Vec<u32>,
+    ) -> Result<bool> {
+        let (mut at, from) = (stand, units.len());
+        while let Some((unit, after)) = self.nearest(family, set)? {
+            let Some(next) = self.advance(family, at, unit)? else {
+                units.truncate(from);
+                return Ok(false);
+            };
+            units.push(unit);
+            (at, set) = (next, after);
         }
-        Ok(family.accepts(at))
+        let ends = family.accepts(at);
+        match ends {
+            true => units[from..].reverse(),
+            false => units.truncate(from),
+        }
+        Ok(ends)
     }
 
     fn advance(&mut self, family: &mut Family, stand: Stand, unit: u32) -> Result<Option<Stand>> {
-        let (matcher, interrupt) = (self.matcher, self.interrupt);
-        self.meter.spend(8).map_err(|halt| self.halted(halt))?;
-        matcher.allow(family, interrupt);
-        let after = match self.unit {
-            Unit::Tokens => matcher.advance_token(family, stand, unit, interrupt),
-            Unit::Bytes => {
+        let (matcher, interrupt, in_bytes) =
+            (self.matcher, self.interrupt, self.unit == Unit::Bytes);
+        self.metered(family, |family| match in_bytes {
+            false => matcher.advance_token(family, stand, unit, interrupt),
+            true => {
                 matcher.advance(family, stand, &[unit as u8], interrupt).map(|(after, _)| after)
             }
-        };
+        })
+    }
+
+    /// Reads, with the work that is left.
+    fn metered<T>(
+        &mut self,
+        family: &mut Family,
+        read: impl FnOnce(&mut Family) -> std::result::Result<T, Halt>,
+    ) -> Result<T> {
+        let (matcher, interrupt) = (self.matcher, self.interrupt);
+        self.meter.spend(READING).map_err(|halt| self.halted(halt))?;
+        let limits = &matcher.engine.limits;
+        let (work, before) = (limits.max_accept_work.min(self.meter.left()), family.work());
+        family.allow(work, limits.max_matcher_bytes, interrupt);
+        let read = read(family);
+        let spent = family.work() - before;
         family.release();
-        after.map_err(|halt| matcher.halted(halt, interrupt))
+        let read = read.map_err(|halt| match halt {
+            Halt::Work => self.halted(halt),
+            halt => matcher.halted(halt, interrupt),
+        })?;
+        self.meter.spend(spent).map_err(|halt| self.halted(halt))?;
+        Ok(read)
     }
 
     /// The fewest units that complete some stacks, whatever their arrays have read.
@@ -251,49 +289,57 @@ impl<'m> Completions<'m> {
         }
     }
 
-    /// A shortest completion of some stacks, always the same.
-    fn shortest(&mut self, family: &mut Family, set: SetId) -> Result<Arc<[u32]>> {
-        let in_bytes = self.unit == Unit::Bytes;
+    /// The first unit of a shortest completion of some stacks, always the same, and the stacks behind it; `None` at
+    /// their end. All tokens of a class lead to the same stacks, so one of each is enough.
+    fn nearest(&mut self, family: &mut Family, set: SetId) -> Result<Option<(u32, SetId)>> {
+        let (matcher, in_bytes) = (self.matcher, self.unit == Unit::Bytes);
         let over = family.memo_is_over();
         let memo = family.take_memo(over);
-        let known = memo.shortest(in_bytes, set);
+        let known = memo.nearest(in_bytes, set);
         family.put_memo(memo);
-        if let Some(known) = known {
+        if known.is_some() {
             return Ok(known);
         }
-        let (mut at, mut out) = (set, Vec::new());
-        for left in (0..self.least(family, set)?).rev() {
-            let Some((unit, after)) = self.nearest(family, at, left)? else { break };
-            out.push(unit);
-            at = after;
-        }
-        let out: Arc<[u32]> = out.into();
-        let mut memo = family.take_memo(over);
-        memo.keep_shortest(in_bytes, set, out.clone());
-        family.put_memo(memo);
-        Ok(out)
-    }
-
-    /// A unit behind which some stacks need no more than `most`, and these stacks. All tokens of a class lead
-    /// to the same stacks, so one of each is enough.
-    fn nearest(
-        &mut self,
-        family: &mut Family,
-        set: SetId,
-        most: u32,
-    ) -> Result<Option<(u32, SetId)>> {
-        let (matcher, interrupt) = (self.matcher, self.interrupt);
+        let most = match self.least(family, set)? {
+            0 | UNREACHABLE.. => return Ok(None),
+            least => least - 1,
+        };
         let thinned = match self.unit {
-            Unit::Tokens => matcher.engine.thinned(interrupt).map_err(|halt| self.halted(halt))?,
+            Unit::Tokens => {
+                matcher.engine.thinned(self.interrupt).map_err(|halt| self.halted(halt))?
+            }
             Unit::Bytes => None,
         };
-        let Some(thinned) = thinned else {
-            return Ok(self.ways(family, set, most, FEW)?.first().map(|way| (way.1, way.2)));
+        let found = match thinned {
+            None => self.ways(family, set, most, FEW)?.first().map(|way| (way.1, way.2)),
+            Some(thinned) => {
+                let found = self.collected(family, (&thinned.trie, set), most, FEW)?;
+                let nearest = found.into_iter().min();
+                nearest.map(|(_, class, after)| (thinned.representatives[class as usize], after))
+            }
         };
-        let mut found = Collect(Vec::new(), FEW);
-        matcher.walk_in_time((&thinned.trie, family), (set, ()), most, &mut found, interrupt)?;
-        let nearest = found.0.into_iter().min();
-        Ok(nearest.map(|(_, class, after)| (thinned.representatives[class as usize], after)))
+        if let Some(nearest) = found {
+            let mut memo = family.take_memo(over);
+            memo.keep_nearest(in_bytes, set, nearest);
+            family.put_memo(memo);
+        }
+        Ok(found)
+    }
+
+    /// About `room` of the entries of a trie behind which some stacks need no more than `most`.
+    fn collected(
+        &mut self,
+        family: &mut Family,
+        (trie, set): (&Trie, SetId),
+        most: u32,
+        room: usize,
+    ) -> Result<Vec<(u32, u32, SetId)>> {
+        let mut found = Collect(Vec::new(), room);
+        let (matcher, interrupt, before) = (self.matcher, self.interrupt, family.work());
+        let nodes = matcher.walk_in_time((trie, family), (set, ()), most, &mut found, interrupt)?;
+        let spent = 1 + family.work() - before + nodes / NODES_A_UNIT;
+        self.meter.spend(spent).map_err(|halt| self.halted(halt))?;
+        Ok(found.0)
     }
 
     /// About as many as asked for of the units behind which some stacks need no more than `most`, those with
@@ -304,27 +350,31 @@ impl<'m> Completions<'m> {
         }
         let mut out = match self.unit {
             Unit::Tokens => {
-                self.matcher.tokens_in_time(family, set, (most, room), self.interrupt)?
+                let trie = &self.matcher.engine.plain().trie;
+                self.collected(family, (trie, set), most, room)?
             }
             Unit::Bytes => {
+                let engine = &self.matcher.engine;
+                let classes = family.next_classes(Stand::Stacks(set));
+                let bytes = engine.bytes_of(&classes);
+                let steps: Vec<(u32, SetId)> = self.metered(family, |family| {
+                    let step = |&byte: &u8| {
+                        let after = family.stepper.step(set, engine.class(byte))?;
+                        Ok((u32::from(byte), after))
+                    };
+                    bytes.iter().map(step).collect()
+                })?;
                 let mut out = Vec::new();
-                for byte in 0..=255u8 {
-                    self.matcher.allow(family, self.interrupt);
-                    let after = family.stepper.step(set, self.matcher.engine.class(byte));
-                    family.release();
-                    match after.map_err(|halt| self.matcher.halted(halt, self.interrupt))? {
-                        NONE => {}
-                        after => {
-                            let least = self.least(family, after)?;
-                            out.extend((least <= most).then_some((least, u32::from(byte), after)));
-                        }
-                    }
+                for (byte, after) in steps.into_iter().filter(|step| step.1 != NONE) {
+                    let least = self.least(family, after)?;
+                    out.extend((least <= most).then_some((least, byte, after)));
                 }
                 out
             }
         };
         out.sort_unstable();
-        self.meter.spend(1 + out.len() as u64).map_err(|halt| self.halted(halt))?;
+        let units = 1 + out.len() as u64 / WAYS_A_UNIT;
+        self.meter.spend(units).map_err(|halt| self.halted(halt))?;
         let out: Ways = out.into();
         self.ways.insert((set, most, room), out.clone());
         Ok(out)
@@ -349,7 +399,12 @@ impl<'m> Completions<'m> {
         if is_within == matches!(place, Glance::Outside) {
             return Ok(false);
         }
-        let shortest = self.shortest(family, after)?;
+        let mut shortest = Vec::new();
+        let mut end = after;
+        while let Some((unit, next)) = self.nearest(family, end)? {
+            shortest.push(unit);
+            end = next;
+        }
         let vocabulary = &self.matcher.engine.vocabulary;
         for &unit in &*shortest {
             if !vocabulary.is_textual(unit) && is_within {
@@ -364,7 +419,7 @@ impl<'m> Completions<'m> {
         }
         self.tried(family, |completions, family| {
             match completions.advance(family, stand, token)? {
-                Some(at) => completions.runs(family, at, &shortest),
+                Some(at) => completions.runs(family, at, after, &mut Vec::new()),
                 None => Ok(false),
             }
         })

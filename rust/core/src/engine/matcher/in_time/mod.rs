@@ -29,7 +29,7 @@ mod walk;
 
 use crate::budget::{Interrupt, Meter};
 use crate::ending::{Over, Stacks, UNREACHABLE};
-use crate::engine::history::{Family, Read, Stand};
+use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
 use crate::engine::matcher::accept::What;
 use crate::engine::{Engine, Matcher};
@@ -38,6 +38,7 @@ use crate::stacks::{NONE, SetId};
 use crate::unique::At;
 pub use closing::Shortest;
 use completions::{Completions, Unit};
+use visits::ByFewest;
 
 impl Matcher {
     /// Allows so many tokens from the first step on, the stop token counted: every mask leaves enough to
@@ -57,7 +58,7 @@ impl Matcher {
         let interrupt = &self.mask_interrupt(interrupt);
         let mut family = lock::write(&self.family, interrupt)?;
         let left = most.saturating_sub(family.step(self.at).tokens);
-        if !matches!(family.step(self.at).read, Read::Stop(_)) {
+        if !self.has_stopped(&family) {
             self.refuse_late(&mut family, left, interrupt)?;
         }
         drop(family);
@@ -360,6 +361,43 @@ impl Matcher {
                 engine.entries_in_time((trie, over), family, set, most, interrupt, bits)
             })
         })
+    }
+
+    /// The tokens that begin with bytes and go on with others that may come next, each behind the fewest tokens that
+    /// complete the text then, the stop token counted, if these are `most` or fewer; in one walk of the trie with the
+    /// stacks. `None` beside unique items, and where rules count tokens: bytes are none.
+    ///
+    /// # Errors
+    /// As for [`Self::fill_with_tokens_left`].
+    pub fn tokens_behind_in_time(
+        &self,
+        begin: &[u8],
+        most: u32,
+        interrupt: &Interrupt,
+    ) -> Result<Option<Vec<(u32, u32)>>> {
+        self.refuse_uncounted()?;
+        let (engine, interrupt) = (&self.engine, &self.mask_interrupt(interrupt));
+        let mut family = lock::write(&self.family, interrupt)?;
+        self.refuse_unready(&family)?;
+        if engine.network.has_unique_items() || family.counts_tokens {
+            return Ok(None);
+        }
+        let (trie, stop) = (engine.vocabulary.trie(), self.stop_tokens());
+        let (Some(node), Some(most)) = (trie.node_of(begin), most.checked_sub(stop)) else {
+            return Ok(Some(Vec::new()));
+        };
+        let mut found = ByFewest::default();
+        self.with_stacks(&mut family, interrupt, |family, set| {
+            let halted = |halt| engine.ending_halted(halt, interrupt);
+            let over = engine.ends_over(interrupt).map_err(halted)?;
+            self.allow(family, interrupt);
+            let (trie, start, visit) = (((&**trie, node), over), (set, ()), &mut found);
+            let walked = engine.visit_in_time(trie, family, start, most, visit, interrupt);
+            family.release();
+            walked.map(|_| ()).map_err(halted)
+        })?;
+        let reached = found.0.into_iter().filter(|behind| behind.0 < UNREACHABLE);
+        Ok(Some(reached.map(|(fewest, token)| (fewest + stop, token)).collect()))
     }
 
     /// Makes a row where the budget may forbid a token; false where it does not.

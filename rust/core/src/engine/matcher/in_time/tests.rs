@@ -97,7 +97,7 @@ proptest! {
                     let visit = &mut EntryBits(&mut walked);
                     let all = (&trie, Over::All);
                     let visited =
-                        engine.visit_in_time((&trie, Over::All), &mut family, (set, ()), most, visit, &interrupt);
+                        engine.visit_in_time(((&trie, 0), Over::All), &mut family, (set, ()), most, visit, &interrupt);
                     let made =
                         engine.answers_in_time(all, &mut family, (set, most), &interrupt, &mut answered);
                     if visited.is_ok() && made.is_ok() {
@@ -150,7 +150,7 @@ fn without_room_for_answers_the_stacks_are_walked() {
                 let visit = &mut EntryBits(&mut row);
                 engine
                     .visit_in_time(
-                        (&trie, Over::All),
+                        ((&trie, 0), Over::All),
                         &mut family,
                         (set, ()),
                         most,

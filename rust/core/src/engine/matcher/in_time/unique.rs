@@ -10,7 +10,7 @@ use crate::ending::{Over, UNREACHABLE};
 use crate::engine::history::{Family, Stand};
 use crate::engine::lock;
 use crate::engine::matcher::in_time::completions::{BehindAny, Completions, Unit};
-use crate::engine::matcher::in_time::visits::{Behind, Collect, Sort};
+use crate::engine::matcher::in_time::visits::{Behind, Sort};
 use crate::engine::matcher::in_time::walk::VisitInTime;
 use crate::engine::{Engine, Matcher};
 use crate::error::{Error, Result};
@@ -185,22 +185,7 @@ impl Matcher {
         Ok(None)
     }
 
-    /// About `room` of the tokens behind which some stacks need no more than `most`, each behind what these
-    /// need.
-    pub(super) fn tokens_in_time(
-        &self,
-        family: &mut Family,
-        set: SetId,
-        (most, room): (u32, usize),
-        interrupt: &Interrupt,
-    ) -> Result<Vec<(u32, u32, SetId)>> {
-        let mut out = Collect(Vec::new(), room);
-        let trie = &self.engine.plain().trie;
-        self.walk_in_time((trie, family), (set, ()), most, &mut out, interrupt)?;
-        Ok(out.0)
-    }
-
-    /// Walks a trie of the vocabulary or of representatives.
+    /// Walks a trie of the vocabulary or of representatives; returns how many nodes were passed, and rows made.
     pub(super) fn walk_in_time<V: VisitInTime>(
         &self,
         (trie, family): (&Trie, &mut Family),
@@ -208,11 +193,11 @@ impl Matcher {
         most: u32,
         visit: &mut V,
         interrupt: &Interrupt,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.allow(family, interrupt);
         let engine: &Engine = &self.engine;
         let walked = engine.visit_in_time(
-            (trie, Over::Thinned),
+            ((trie, 0), Over::Thinned),
             family,
             (set, start),
             most,

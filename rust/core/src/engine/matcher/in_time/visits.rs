@@ -21,6 +21,23 @@ impl VisitInTime for Collect {
     }
 }
 
+/// Entries, each behind the fewest tokens that complete the stacks behind it.
+#[derive(Default)]
+pub(super) struct ByFewest(pub(super) Vec<(u32, u32)>);
+
+impl VisitInTime for ByFewest {
+    type Place = ();
+
+    fn step(&mut self, (): &(), _byte: u8) {}
+
+    fn whole(&mut self, (): &()) {}
+
+    fn found(&mut self, (): &(), entries: &[u32], _after: SetId, fewest: u32) -> bool {
+        self.0.extend(entries.iter().map(|&entry| (fewest, entry)));
+        true
+    }
+}
+
 /// Entries by the stacks behind them.
 #[derive(Default)]
 pub(super) struct Behind(pub(super) FxHashMap<SetId, Vec<u32>>);

@@ -68,21 +68,21 @@ impl Engine {
             }
             bits.fill(0);
         }
-        let visit = &mut EntryBits(bits);
-        self.visit_in_time((trie, over), family, (set, ()), most, visit, interrupt)
+        let (visit, trie) = (&mut EntryBits(bits), (&**trie, 0));
+        self.visit_in_time((trie, over), family, (set, ()), most, visit, interrupt).map(|_| ())
     }
 
-    /// Visits the entries of a trie behind which the stacks of the text can be completed with `most` more
-    /// tokens.
+    /// Visits the entries of a trie below a node, from which the stacks go on, behind which these can be completed with
+    /// `most` more tokens; below the root of a trie those of tokens that are taken whole too. Returns the units of work: nodes passed, and what ends were asked for.
     pub(super) fn visit_in_time<V: VisitInTime>(
         &self,
-        (trie, over): (&Trie, Over),
+        ((trie, root), over): ((&Trie, u32), Over),
         family: &mut Family,
         (set, start): (SetId, V::Place),
         most: u32,
         visit: &mut V,
         interrupt: &Interrupt,
-    ) -> std::result::Result<(), Halt> {
+    ) -> std::result::Result<u64, Halt> {
         let ending = self.ending(over, interrupt)?;
         let mut meter = Meter::default();
         meter.allow(self.ending_work(), interrupt);
@@ -95,9 +95,10 @@ impl Engine {
             stepper.step(before, class_of(&self.network, trie, node))
         };
         let mut walk = || {
-            let mut path = vec![(trie.end(0), set, start.clone())];
-            let (mut node, mut is_whole) = (1, false);
-            while node < trie.len() as u32 {
+            let mut path = vec![(trie.end(root), set, start.clone())];
+            let (mut node, mut is_whole) = (root + 1, false);
+            let nodes = if root == 0 { trie.len() as u32 } else { trie.end(root) };
+            while node < nodes {
                 if trie.ids() == Some(node) {
                     path = vec![(trie.end(node), set, visit.whole(&start))];
                     node += 1;
@@ -144,6 +145,6 @@ impl Engine {
         };
         let walked = walk();
         family.put_memo(memo);
-        walked
+        walked.map(|()| meter.spent())
     }
 }
