@@ -469,3 +469,60 @@ def test_minimal_numbers_of_items() -> None:
     tokfold.Grammar.from_json_schema(unique({}, minItems=1_000))
     lossy = tokfold.Grammar.from_json_schema(unique(flags, minItems=5), lossy={"uniqueItems"})
     assert lossy.not_enforced == ["#"]
+
+
+NUMBERS = [str(n).encode() for n in range(130)]
+PIECES = [
+    b"true",
+    b"null",
+    b"ull",
+    b", ",
+    b'},{"',
+    b'":',
+    b'": ',
+    b"1.",
+    b".5",
+    b"0e",
+    b"00",
+    b"  ",
+]
+WITH_NUMBERS = tokfold.Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), *NUMBERS[10:], *PIECES, b"</s>"],
+    stop_token_ids=[256 + len(NUMBERS) - 10 + len(PIECES)],
+)
+
+
+@pytest.mark.parametrize(
+    ("items", "text"),
+    [
+        ({}, '[null,true,[false,null],{"a":null,"b":{}},[false,true],{"a":null,"b":nul'),
+        ({"type": "object"}, '[{"a":12,"b":120},{"a":1.5},{"a":1},{"a":-12},{"a":12,"b":1.2e2'),
+        ({"type": "object"}, '[{"a":0},{"a":100},{"a":10},{"a":0.10},{"a":1e1,"b":3},{"a":10'),
+        (
+            {"properties": {"n": {"maximum": 30, "type": "integer", "minimum": 9}}},
+            '[{"n":12},{"n":1',
+        ),
+        (
+            closed({"n": {"type": "integer", "minimum": 0, "maximum": 2}}, "n"),
+            '[{"n":1},{"n":0},{"n":',
+        ),
+        (unique({"type": "number"}), "[[1,2,30],[1,2],[2,1],[1.0,2e0,3"),
+    ],
+)
+def test_masks_are_what_each_token_says_wherever_the_reader_is_from(
+    items: Schema, text: str
+) -> None:
+    """The reader of an open item is kept, made again from the text, or that of another fork."""
+    grammar = tokfold.Grammar.from_json_schema(unique(items), **OPTIONS)
+    compiled = tokfold.compile(grammar, WITH_NUMBERS, classes="never")
+    matcher, size = tokfold.Matcher(compiled), len(WITH_NUMBERS)
+    for place, byte in enumerate(text.encode()):
+        assert matcher.accept_bytes(bytes([byte])), text[:place]
+        if place % 3 and place < len(text) - 4:
+            continue
+        bits = masked(matcher, size)
+        expected = set(matcher.expected_bytes)
+        for ways in (matcher, tokfold.Matcher.from_state(compiled, matcher.state)):
+            assert masked(ways, size) == bits
+            assert [ways.fork().accept_token(token) for token in range(size)] == bits
+        assert expected == {byte for byte in range(256) if bits[byte]}

@@ -171,6 +171,16 @@ impl Arrays {
         self.places_of(id).all(is_there)
     }
 
+    /// Whether it is soon seen which tokens repeat an item: of any values only in a scalar of one that differs from
+    /// all before.
+    pub(crate) fn is_soon_seen(&self, id: ArrayId) -> bool {
+        let is_soon_seen = |reader: &Nested| reader.is_apart() && !reader.is_between();
+        self.places_of(id).all(|id| match self.place(id).phase {
+            Phase::Nested => self.readers.get(id).is_some_and(is_soon_seen),
+            _ => true,
+        })
+    }
+
     pub(super) fn reader(&self, id: ArrayId) -> Reader {
         let &Place { seen, phase, like, piece, .. } = self.place(id);
         let begun = self.values.begun(piece);

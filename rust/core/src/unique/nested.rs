@@ -75,6 +75,8 @@ pub(super) struct Nested {
     pub(super) seen: SeenId,
     frames: Vec<Arc<Frame>>,
     state: State,
+    /// Whether the value before is a literal of which more letters may follow.
+    in_literal: bool,
     /// Reads the scalar or the name.
     lexer: Reader,
     /// The arrays with unique items, the outermost first.
@@ -94,6 +96,7 @@ impl Nested {
             seen,
             frames: vec![Arc::default()],
             state,
+            in_literal: seen != SeenId::NONE, // the last item may be one
             lexer: Reader::new(),
             levels: vec![level],
             before: None,
@@ -211,6 +214,7 @@ impl Nested {
         }
         self.text.push(byte);
         let is_object = self.top().is_object;
+        let was_in_literal = std::mem::take(&mut self.in_literal);
         match (self.state, byte) {
             (_, b' ' | b'\t' | b'\n' | b'\r') => {}
             (State::Open | State::Behind, b'}') if is_object => self.close(&mut step),
@@ -225,7 +229,7 @@ impl Nested {
                 }
             }
             // The value of a literal was complete with its first letter.
-            (State::Behind, b'a'..=b'z') => {}
+            (State::Behind, b'a'..=b'z') if was_in_literal => self.in_literal = true,
             (State::Named, b':') => {
                 self.state = State::Colon;
                 self.expect();
@@ -243,6 +247,7 @@ impl Nested {
                 self.state = State::Scalar;
                 if let Some(key) = self.begin_scalar(byte) {
                     self.end_scalar(&key, &mut step);
+                    self.in_literal = true;
                 }
             }
             _ => step.end = End::Outside,

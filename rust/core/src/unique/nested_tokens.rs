@@ -158,11 +158,14 @@ impl NestedWalk<'_> {
         let mut work = vec![(node, Vec::new())];
         while let Some((node, more)) = work.pop() {
             let differs = array.differs_as_number(&more);
-            if !differs && node > 0 {
+            if !differs && node > 0 && !array.is_endless_behind(&more, self.items) {
                 self.doubt(node, node + 1);
             }
+            let digits = array.next_digits(&more);
             for (child, byte) in children(self.trie, node) {
                 match byte {
+                    // Whatever follows, the number differs.
+                    b'0'..=b'9' if digits >> (byte - b'0') & 1 == 0 => {}
                     b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E' => {
                         work.push((child, [&*more, &[byte]].concat()));
                     }

@@ -106,7 +106,7 @@ impl Matcher {
         let stand = step.stand;
         let Some(view) = family.stacks(stand) else { return Ok(None) };
         let Some(mut cached) = self.engine.cached_now() else { return Ok(None) };
-        let is_there = cached.mask(view, row) && self.forbid_repeats_now(&family, stand, row);
+        let is_there = cached.mask(view, row) && self.repeats_are_seen(&family, stand, row);
         let stops = self.stops_at(&family, stand, &Interrupt::default())?;
         Ok(is_there.then(|| self.finish_row(&stops, row)))
     }
@@ -215,10 +215,12 @@ impl Matcher {
             };
             if cached.1.mask(view, row) {
                 let stops = self.stops_at(&family, stand, interrupt)?;
-                if !self.forbid_repeats_now(&family, stand, row) {
+                let doubtful = self.forbid_repeats_now(&family, stand, row);
+                if doubtful.as_ref().is_none_or(|tokens| !tokens.is_empty()) {
                     drop(family);
                     *known = None;
-                    self.forbid_repeats(stand, row, &self.mask_interrupt(interrupt))?;
+                    let interrupt = &self.mask_interrupt(interrupt);
+                    self.forbid_doubtful(stand, doubtful, row, interrupt)?;
                 }
                 return Ok(self.finish_row(&stops, row));
             }

@@ -8,22 +8,37 @@ use crate::error::{Error, Result};
 use crate::unique::ArrayId;
 
 impl Matcher {
-    /// Takes what repeats an item out of a row for a stand; false where that takes the stacks, and the
-    /// row is not right yet.
+    /// Takes what is seen from the bytes alone out of a row for a stand; the tokens for which the stacks are needed.
+    /// `None` where that takes readers that are to be made again.
     pub(in crate::engine) fn forbid_repeats_now(
         &self,
         family: &Family,
         stand: Stand,
         row: &mut [i32],
-    ) -> bool {
+    ) -> Option<Vec<u32>> {
         if !self.engine.network.has_unique_items() {
-            return true;
+            return Some(Vec::new());
         }
         let has_readers = match stand {
             Stand::Array(id) => family.arrays.has_readers(id),
             _ => true,
         };
-        has_readers && self.doubtful(family, stand, row).is_empty()
+        has_readers.then(|| self.doubtful(family, stand, row))
+    }
+
+    /// Whether no token of a row for a stand is in doubt, as far as that is soon seen.
+    pub(in crate::engine) fn repeats_are_seen(
+        &self,
+        family: &Family,
+        stand: Stand,
+        row: &mut [i32],
+    ) -> bool {
+        let may_be = match stand {
+            Stand::Array(id) => family.arrays.is_soon_seen(id),
+            _ => true,
+        };
+        may_be
+            && self.forbid_repeats_now(family, stand, row).is_some_and(|tokens| tokens.is_empty())
     }
 
     /// Takes out of a row what is seen from the bytes; the tokens for which the stacks are needed.
@@ -55,19 +70,29 @@ impl Matcher {
         if !self.engine.network.has_unique_items() {
             return Ok(());
         }
-        let family = lock::read(&self.family, interrupt)?;
-        let doubtful = match stand {
-            Stand::Array(id) if !family.arrays.has_readers(id) => {
-                drop(family);
+        let doubtful = self.forbid_repeats_now(&*lock::read(&self.family, interrupt)?, stand, row);
+        self.forbid_doubtful(stand, doubtful, row, interrupt)
+    }
+
+    /// [`Self::forbid_repeats`] of the tokens that are in doubt; `None` where these are to be found.
+    ///
+    /// # Errors
+    /// Those of a mask.
+    pub(in crate::engine) fn forbid_doubtful(
+        &self,
+        stand: Stand,
+        doubtful: Option<Vec<u32>>,
+        row: &mut [i32],
+        interrupt: &Interrupt,
+    ) -> Result<()> {
+        let doubtful = match (doubtful, stand) {
+            (Some(doubtful), _) => doubtful,
+            (None, Stand::Array(id)) => {
                 let mut family = lock::write(&self.family, interrupt)?;
                 self.keep_readers(&mut family, id, interrupt)?;
                 self.doubtful(&family, stand, row)
             }
-            _ => {
-                let doubtful = self.doubtful(&family, stand, row);
-                drop(family);
-                doubtful
-            }
+            (None, _) => self.doubtful(&*lock::read(&self.family, interrupt)?, stand, row),
         };
         if doubtful.is_empty() {
             return Ok(());

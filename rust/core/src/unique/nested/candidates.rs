@@ -120,11 +120,21 @@ impl Level {
 
     /// Keeps those whose scalar is one, where they stand in order.
     pub(super) fn narrow(&mut self, scalar: &[u8]) {
-        let current = self.current();
-        let first = current.partition_point(|one| compare(one.rest(), scalar).is_lt());
-        let equal = current[first..].iter();
-        let equal = equal.take_while(|one| one.rest().starts_with(scalar)).count();
+        let first = self.current().partition_point(|one| compare(one.rest(), scalar).is_lt());
+        let equal = self.beginning_with(scalar).count();
         (self.from, self.to) = (self.from + first, self.from + first + equal);
+    }
+
+    /// Whether the scalar of one is this, where they stand in order.
+    pub(super) fn has(&self, scalar: &[u8]) -> bool {
+        self.beginning_with(scalar).next().is_some()
+    }
+
+    /// Those whose value begins so, where they stand in order.
+    pub(super) fn beginning_with(&self, begin: &[u8]) -> impl Iterator<Item = &Candidate> {
+        let current = self.current();
+        let first = current.partition_point(|one| compare(one.rest(), begin).is_lt());
+        current[first..].iter().take_while(|one| one.rest().starts_with(begin))
     }
 
     pub(super) fn set(&mut self, candidates: Vec<Candidate>) {

@@ -3,7 +3,7 @@
 use super::{Candidate, Level, Nested, State};
 use crate::grammar::UniqueItems;
 use crate::unique::encoding::END;
-use crate::unique::numbers;
+use crate::unique::numbers::{self, NUMBER};
 use crate::unique::reader::{End, Escape, Phase};
 use crate::unique::values::{SeenId, Values};
 
@@ -68,7 +68,9 @@ impl Nested {
     ) -> bool {
         let mut has_item = false;
         for (place, &byte) in bytes.iter().enumerate() {
-            if byte == b'[' && self.awaits_value() {
+            let is_space = matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+            // What follows an item is compared with that one too.
+            if self.awaits_value() && (byte == b'[' || has_item && byte != b']' && !is_space) {
                 return false;
             }
             let step = self.read(byte);
@@ -104,18 +106,52 @@ impl Nested {
         self.is_in_number() && self.lexer.begun.is_endless(items)
     }
 
+    /// Whether the number that is being read may have infinitely many values behind some bytes more.
+    pub(in crate::unique) fn is_endless_behind(&self, more: &[u8], items: UniqueItems) -> bool {
+        self.is_in_number() && self.lexer.begun.with(more).is_endless(items)
+    }
+
+    /// The digits, as bits, with which the number that is being read may go on behind some bytes more, if it is to be
+    /// that of an item before.
+    pub(in crate::unique) fn next_digits(&self, more: &[u8]) -> u16 {
+        const ALL: u16 = 0x3ff;
+        let text = [&self.lexer.piece[1..], more].concat();
+        if text.iter().any(|byte| matches!(byte, b'e' | b'E')) {
+            return ALL;
+        }
+        // Keys have the digits without zeros in front and behind.
+        let mut key = vec![NUMBER];
+        key.extend(text.first().filter(|&&byte| byte == b'-'));
+        let digits = text.iter().filter(|byte| byte.is_ascii_digit());
+        let sign = key.len();
+        key.extend(digits.skip_while(|&&digit| digit == b'0'));
+        let zeros = key[sign..].iter().rev().take_while(|&&digit| digit == b'0').count();
+        key.truncate(key.len() - zeros);
+        if key.len() == sign {
+            return ALL;
+        }
+        let mut out = 0;
+        for one in self.levels.iter().flat_map(|level| level.beginning_with(&key)) {
+            let rest = &one.rest()[key.len()..];
+            let next = match rest.first() {
+                Some(b'e') => Some(&b'0'),
+                _ if rest.iter().take(zeros).all(|&digit| digit == b'0') => rest.get(zeros),
+                _ => None,
+            };
+            out |= next.filter(|next| next.is_ascii_digit()).map_or(0, |next| 1 << (next - b'0'));
+        }
+        out
+    }
+
     /// Whether a number that ends here would leave the items apart from all before.
     pub(in crate::unique) fn differs_as_number(&self, more: &[u8]) -> bool {
         let text = [&self.lexer.piece[1..], more].concat();
         if !text.last().is_some_and(u8::is_ascii_digit) {
             return false;
         }
-        let value = [&*numbers::key(&text), &[END]].concat();
-        self.levels.iter().all(|level| {
-            let mut level = level.clone();
-            level.narrow(&value);
-            level.from == level.to
-        })
+        let mut value = numbers::key(&text);
+        value.push(END);
+        !self.levels.iter().any(|level| level.has(&value))
     }
 
     /// Whether the text is in a string or a name, and in no escape sequence there.
