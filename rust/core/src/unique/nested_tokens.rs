@@ -108,7 +108,7 @@ impl NestedWalk<'_> {
         let mut work = vec![(0, array.clone())];
         let mut numbers = Vec::new();
         while let Some((node, array)) = work.pop() {
-            if self.items.whole_numbers && array.is_in_number() {
+            if array.is_in_number() {
                 numbers.push((node, array));
                 continue;
             }
@@ -146,19 +146,21 @@ impl NestedWalk<'_> {
         if after.is_apart() && !after.begins_item(self.values) {
             return None;
         }
-        let is_number = self.items.whole_numbers && after.is_in_number();
-        if !is_number && !after.is_free(self.items, self.values) {
+        if !after.is_in_number() && !after.is_free(self.items, self.values) {
             self.doubt(child, child + 1);
         }
         Some(after)
     }
 
-    /// A number that differs from all before may end wherever a digit stands.
+    /// Follows numbers as far as they may be those of items before. One that may still have infinitely many values is
+    /// in no doubt, nor is one that differs, where numbers may end wherever a digit stands.
     fn number(&mut self, node: u32, array: &Nested) {
         let mut work = vec![(node, Vec::new())];
         while let Some((node, more)) = work.pop() {
             let differs = array.differs_as_number(&more);
-            if !differs && node > 0 && !array.is_endless_behind(&more, self.items) {
+            let is_free =
+                differs && self.items.whole_numbers || array.is_endless_behind(&more, self.items);
+            if !is_free && node > 0 {
                 self.doubt(node, node + 1);
             }
             let digits = array.next_digits(&more);
