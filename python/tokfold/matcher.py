@@ -690,7 +690,7 @@ class Matcher(metaclass=Named):
 
         The first token of the prompt stays, and so do special tokens and all before them.
 
-        It takes microseconds where a prompt ends with a quote, and 10 to 30 ms a mask where it ends
+        It takes microseconds where a prompt ends with a quote, and some 10 ms a mask where it ends
         with a space, over 128,000 tokens. Where items are unique (``uniqueItems``), with
         ``max_tokens`` near the end, each token is tried: seconds, which the deadline of a mask
         bounds.

@@ -57,10 +57,8 @@ def test_a_stop_token_of_text_comes_where_its_letters_complete_the_text(
                 assert fork.is_accepting
                 read = b"" if matcher.is_accepting else TOKENS[token]
                 assert fork.text == matcher.text + read
-                assert (
-                    Matcher.from_state(compiled, fork.state, stop_token_ids=sorted(stops))
-                    is not None
-                )
+                again = Matcher.from_state(compiled, fork.state, stop_token_ids=sorted(stops))
+                assert again.is_terminated
                 fork.rollback()
                 assert mask_of(fork, len(TOKENS))[0] == allowed
             CASES["stop tokens of text: bits"] += 1

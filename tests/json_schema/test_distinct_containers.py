@@ -486,9 +486,11 @@ PIECES = [
     b"00",
     b"  ",
 ]
+# Tokens in which a number of an item ends, and the item with it.
+ENDS = [b"0}", b"00}", b"0]", b".0}", b"e1}", b"0,", b"1}", b"2}", b"0},", b"5e0]"]
 WITH_NUMBERS = tokfold.Vocabulary(
-    [*(bytes([byte]) for byte in range(256)), *NUMBERS[10:], *PIECES, b"</s>"],
-    stop_token_ids=[256 + len(NUMBERS) - 10 + len(PIECES)],
+    [*(bytes([byte]) for byte in range(256)), *NUMBERS[10:], *PIECES, *ENDS, b"</s>"],
+    stop_token_ids=[256 + len(NUMBERS) - 10 + len(PIECES) + len(ENDS)],
 )
 
 
