@@ -517,11 +517,11 @@ def test_reader_that_leaves(grammar, tokenizer):
 @pytest.mark.skipif(os.name == "nt", reason="there are no such pipes")
 @pytest.mark.parametrize("reader", ["true", "head -c 1"])
 def test_a_reader_that_leaves_is_no_answer(grammar, tmp_path, reader):
-    """1 would be the answer "no"."""
+    """1 would be the answer "no", which stands where a pipe has room for all that is said."""
     text = tmp_path / "text"
     text.write_text("[" * 400)
     command = f'set -o pipefail; "{sys.executable}" -m tokfold.cli check "{grammar}" '
-    command += f'"{text}" "{text}" | {reader}'
+    command += f"{' '.join([str(text)] * 1_000)} | {reader}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "python")}
     result = processes.run(["bash", "-c", command], env=environment, text=False)
     assert result.stderr == b""
