@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,7 @@ from tokfold import _core
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["ids_in_text", "ids_of_texts"]
+__all__ = ["ids_in_lark", "ids_in_text", "ids_of_texts", "names_in_lark"]
 
 
 def ids_of_texts(texts: Iterable[str], vocabulary: Vocabulary) -> dict[str, list[int]]:
@@ -33,4 +34,15 @@ def ids_in_text(text: str, vocabulary: Vocabulary | None) -> dict[str, list[int]
         names = _core.token_names(text) if "<" in text else []
     except UnicodeEncodeError:
         names = []  # the reader of the grammar text refuses a lone surrogate
+    return {name: [0] for name in names} if vocabulary is None else ids_of_texts(names, vocabulary)
+
+
+def names_in_lark(texts: Iterable[str]) -> set[str]:
+    """What may be names of tokens in Lark texts."""
+    return {found for text in texts for found in re.findall(r"<[^<>\s]+>", text)}
+
+
+def ids_in_lark(text: str, vocabulary: Vocabulary | None) -> dict[str, list[int]]:
+    """As :func:`ids_in_text`, of Lark text."""
+    names = names_in_lark([text])
     return {name: [0] for name in names} if vocabulary is None else ids_of_texts(names, vocabulary)

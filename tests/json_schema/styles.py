@@ -10,7 +10,7 @@ import html
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from random import Random
 from typing import Any, NamedTuple
 
@@ -113,8 +113,13 @@ def _name(style: Style, name: str, which: str) -> str:
     return name.replace("&", "&amp;").replace('"', "&quot;")
 
 
+ALL_STYLES = (*STYLES, "gemma")
+
+
 def write(value: Any, which: str, random: Random | None = None) -> str:
     """A value in a style, with white space drawn by chance."""
+    if which == "gemma":
+        return _write_gemma(value, random)
     style = STYLES[which]
 
     def blanks() -> str:
@@ -150,6 +155,9 @@ def write(value: Any, which: str, random: Random | None = None) -> str:
 
 def readings(text: str, which: str) -> list[Any]:
     """The objects that a text may mean."""
+    if which == "gemma":
+        value, end = _read_gemma(text, 0)
+        return [] if value is _NOTHING or end < len(text) else [value]
     style = STYLES[which]
     return [value for value, end in _objects(text, 0, style, which) if end == len(text)]
 
@@ -236,3 +244,89 @@ def _stripped(content: str) -> list[str]:
     starts = _blanks(content, 0)
     ends = [len(content) - end for end in _blanks(content[::-1], 0)]
     return list(dict.fromkeys(content[a:b] for a, b in itertools.product(starts, ends) if a <= b))
+
+
+# ------------------------------------------------------------------------------ Gemma
+
+_QUOTE = '<|"|>'
+_BLANKS_OF_GEMMA = " \t\n"
+_BARE_NAME = re.compile(r'[^\x00-\x20"&<>\x7f\xa0:,{}\[\]]+')
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NOTHING: Any = object()
+"""In place of a value: none stands there."""
+
+
+def _write_gemma(value: Any, random: Random | None) -> str:
+    def blanks() -> str:
+        if random is None:
+            return ""
+        return "".join(random.choices(_BLANKS_OF_GEMMA, k=random.randint(0, MOST_BLANKS)))
+
+    match value:
+        case dict():
+            members = [
+                f"{name}{blanks()}:{blanks()}{_write_gemma(inner, random)}"
+                for name, inner in value.items()
+            ]
+            return "{" + (_in_a_row(members, blanks) or blanks()) + "}"
+        case list():
+            items = [_write_gemma(inner, random) for inner in value]
+            return "[" + (_in_a_row(items, blanks) or blanks()) + "]"
+        case str():
+            return _QUOTE + value + _QUOTE
+    return json.dumps(value)
+
+
+def _in_a_row(parts: list[str], blanks: Callable[[], str]) -> str:
+    return ",".join(f"{blanks()}{part}{blanks()}" for part in parts)
+
+
+def _behind_blanks(text: str, at: int) -> int:
+    end = at
+    while end < len(text) and text[end] in _BLANKS_OF_GEMMA and end - at < MOST_BLANKS:
+        end += 1
+    return end
+
+
+def _read_gemma(text: str, at: int) -> tuple[Any, int]:
+    """The value that begins there, and its end."""
+    for word, value in (("null", None), ("true", True), ("false", False)):
+        if text.startswith(word, at):
+            return value, at + len(word)
+    if text.startswith(_QUOTE, at):
+        begin = at + len(_QUOTE)
+        end = text.find(_QUOTE, begin)
+        return (text[begin:end], end + len(_QUOTE)) if end >= 0 else (_NOTHING, at)
+    if number := _NUMBER.match(text, at):
+        return json.loads(number[0]), number.end()
+    if text[at : at + 1] not in ("{", "["):
+        return _NOTHING, at
+    is_object = text[at] == "{"
+    close = "}" if is_object else "]"
+    found: Any = {} if is_object else []
+    at = _behind_blanks(text, at + 1)
+    if text.startswith(close, at):
+        return found, at + 1
+    while True:
+        name = None
+        if is_object:
+            name = _BARE_NAME.match(text, at)
+            if name is None or name[0] in found:
+                return _NOTHING, at
+            at = _behind_blanks(text, name.end())
+            if not text.startswith(":", at):
+                return _NOTHING, at
+            at = _behind_blanks(text, at + 1)
+        value, at = _read_gemma(text, at)
+        if value is _NOTHING:
+            return _NOTHING, at
+        if name is not None:
+            found[name[0]] = value
+        else:
+            found.append(value)
+        at = _behind_blanks(text, at)
+        if text.startswith(close, at):
+            return found, at + 1
+        if not text.startswith(",", at):
+            return _NOTHING, at
+        at = _behind_blanks(text, at + 1)

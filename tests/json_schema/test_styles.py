@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import tokfold
-from json_schema.styles import STYLES, readings, write
+from json_schema.styles import ALL_STYLES, STYLES, readings, write
 from json_schema.truth import Validators
 from strategies.engine import mask_of
 from strategies.json_schemas import Builder, small_values
@@ -59,7 +59,7 @@ def sample(compiled: tokfold.CompiledGrammar, random: Random, most: int = 60) ->
     return matcher.text.decode() if matcher.is_accepting else None
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ALL_STYLES)
 @pytest.mark.parametrize("seed", range(12 * MANY))
 def test_random_schemas(style, seed):
     random = Random(f"{style} {seed}")
@@ -132,7 +132,7 @@ ENDS_OF_NAMES = {
 }
 
 
-@pytest.mark.parametrize("style", STYLES)
+@pytest.mark.parametrize("style", ALL_STYLES)
 class TestOfTools:
     def test_arguments(self, style):
         grammar = language(TOOL, style)
@@ -181,19 +181,21 @@ class TestOfTools:
         for name in ("a", "_x9", "Content-Type", "é"):
             assert accepts(grammar, write({name: 1}, style)), name
             assert not accepts(grammar, write({name: "x"}, style)), name
-        for name in ("", "a\n", "\x7f"):
+        for name in ("", "a\nb", "\x7f"):
             assert not accepts(grammar, write({name: 1}, style)), name
 
     def test_the_end_of_an_element_is_no_part_of_a_string(self, style):
-        end = STYLES[style].close
+        end = STYLES[style].close if style in STYLES else '<|"|>'
         schema = {"properties": {"a": {"type": "string"}, "b": {"type": "string", "maxLength": 60}}}
         grammar = language(schema, style)
         for name in "ab":
-            text = write({name: "<" + end[:-1]}, style) if not STYLES[style].repeats_name else ""
+            is_told = style not in STYLES or not STYLES[style].repeats_name
+            text = write({name: "<" + end[:-1]} if is_told else {}, style)
             assert accepts(grammar, text)
             assert not accepts(grammar, write({name: f"x{end}y"}, style))
+        required = {"a": {"const": f"{end}a>"}}
         with pytest.raises(UnsatisfiableSchemaError, match="the end of an element"):
-            language({"properties": {"a": {"const": f"{end}a>"}}, "required": ["a"]}, style)
+            language({"type": "object", "properties": required, "required": ["a"]}, style)
 
     def test_excluded_texts(self, style):
         schema = {
@@ -273,3 +275,50 @@ def test_a_root_that_is_no_object():
     both = language({"type": ["object", "string"]}, "qwen_xml")
     assert not accepts(both, "text")
     assert accepts(both, "<parameter=a>1</parameter>")
+
+
+# ------------------------------------------------------------------------------ Gemma
+
+
+@pytest.mark.parametrize("name", ["", " a", "a ", "a:b", "a,b", "{a", "a}", "a[0]", 'a<|"|>'])
+def test_names_that_gemma_cannot_write_without_quotation_marks(name):
+    with pytest.raises(SchemaError, match="names without quotation marks") as caught:
+        language({"properties": {name: {"type": "integer"}}}, "gemma")
+    assert caught.value.keyword == "properties"
+
+
+def test_white_space_that_parsers_of_gemma_do_not_skip():
+    grammar = language({"properties": {"a": {"type": "string"}}}, "gemma")
+    assert accepts(grammar, '{\n\ta : <|"|>x<|"|> }')
+    assert not accepts(grammar, '{a:\r<|"|>x<|"|>}')
+
+
+def test_unique_items_in_gemma():
+    numbers = language(
+        {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "gemma"
+    )
+    assert accepts(numbers, "[1, 2,30]")
+    assert not accepts(numbers, "[1, 2,1]")
+    few = language({"items": {"enum": ["a", "b"]}, "type": "array", "uniqueItems": True}, "gemma")
+    assert accepts(few, '[<|"|>b<|"|>,<|"|>a<|"|>]')
+    assert not accepts(few, '[<|"|>b<|"|>,<|"|>b<|"|>]')
+    for items in ({"type": "string"}, {"type": ["integer", "string"]}, {"type": "array"}):
+        with pytest.raises(SchemaError, match="equal items cannot be found; leave the keyword out"):
+            language({"type": "array", "items": items, "uniqueItems": True}, "gemma")
+
+
+def test_many_names_of_gemma_in_any_order():
+    names = [f"n{i}" for i in range(40)]
+    schema = {
+        "properties": {name: {"type": "string"} for name in names},
+        "required": names,
+        "additionalProperties": False,
+    }
+    grammar = language(schema, "gemma", any_order=True)
+    for seed in range(5):
+        random = Random(seed)
+        value = dict.fromkeys(random.sample(names, len(names)), "x")
+        assert accepts(grammar, write(value, "gemma", random))
+        value.pop(random.choice(names))
+        assert not accepts(grammar, write(value, "gemma", random))
+        assert not accepts(grammar, write(value, "gemma")[:-1] + ',n0:<|"|>x<|"|>}')

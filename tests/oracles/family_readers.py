@@ -84,6 +84,7 @@ SPECIALS: dict[str, tuple[str, ...]] = {
     "deepseek_v4_1": (*THINK, "｜DSML｜"),
     "exaone": (*THINK, *CALLS),
     "gemma": (),
+    "gemma_4": ("<|channel>", "<channel|>", "<|tool_call>", "<tool_call|>", '<|"|>'),
     "glm_4_7": (*THINK, *CALLS, "<arg_key>", "</arg_key>", "<arg_value>", "</arg_value>"),
     "granite": ("<|tool_call|>",),
     "harmony": (
@@ -161,6 +162,53 @@ def _objects(text: str, mode: str, m: Marks) -> Output:
         assert list(value) == ["name", "parameters"]
         calls.append(Call(value["name"], value["parameters"]))
     return Output(None, left + text[at:], calls)
+
+
+def gemma_4(text: str, mode: str, m: Marks) -> Output:
+    """The first end of a call ends it, wherever it stands, as servers have it."""
+    begin, end = "<|channel>thought\n", "<channel|>"
+    reasoning, text = _thinking(text, mode, m, begin, end, begins=True)
+    found, left = _between(text, m("<|tool_call>"), m("<tool_call|>"))
+    calls = []
+    for one in found:
+        head, opened, _ = one.partition("{")
+        assert opened
+        assert head.startswith("call:")
+        arguments, at = _bare_value(one, len(head), m('<|"|>'))
+        assert at == len(one), one
+        calls.append(Call(head.removeprefix("call:"), arguments))
+    return Output(reasoning, left, calls)
+
+
+def _bare_value(text: str, at: int, quote: str) -> tuple[Any, int]:
+    """A value with bare names, and strings between two marks."""
+    if text.startswith(quote, at):
+        inner, ended, _ = text[at + len(quote) :].partition(quote)
+        assert ended, text
+        return inner, at + len(inner) + 2 * len(quote)
+    if text[at] not in "{[":
+        found = re.compile(r"[^,\]}]*").match(text, at)
+        assert found
+        return json.loads(found[0].strip()), found.end()
+    close = "}" if text[at] == "{" else "]"
+    pairs: list[tuple[str, Any]] = []
+    at += 1
+    while True:
+        at += len(text[at:]) - len(text[at:].lstrip(" \n\t"))
+        if text[at] == close:
+            break
+        if text[at] == ",":
+            assert pairs
+            at += 1
+            continue
+        name = ""
+        if close == "}":
+            name, colon, rest = text[at:].partition(":")
+            assert colon, text
+            at = len(text) - len(rest.lstrip(" \n\t"))
+        value, at = _bare_value(text, at, quote)
+        pairs.append((name.strip(), value))
+    return dict(pairs) if close == "}" else [value for _, value in pairs], at + 1
 
 
 def _lists(begin: str, end: str) -> Reader:
@@ -447,6 +495,7 @@ READERS: dict[str, Reader] = {
     "deepseek_v4_1": _dsml(" ", " calls", " parameter"),
     "exaone": _hermes(""),
     "gemma": _objects,
+    "gemma_4": gemma_4,
     "glm_4_7": _in_elements(
         ("<tool_call>", "</tool_call>"),
         r"(?P<name>[\w-]+)",

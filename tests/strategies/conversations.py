@@ -233,6 +233,20 @@ def glm_4_7(mode, thought, text, calls):
     return THINK(mode, thought) + text + written
 
 
+def gemma_4(mode, thought, text, calls):
+    def value(one):
+        return f'<|"|>{one}<|"|>' if isinstance(one, str) else json.dumps(one)
+
+    written = "".join(
+        f"<|tool_call>call:{name}{{"
+        + ",".join(f"{key}:{value(one)}" for key, one in arguments.items())
+        + "}<tool_call|>"
+        for name, arguments in calls
+    )
+    think = _thinking(begins=True, begin="<|channel>thought\n", end="<channel|>")
+    return think(mode, thought) + text + written
+
+
 def cohere(mode, thought, text, calls):
     kinds = {str: "raw", int: "json"}
     written = ""
@@ -275,6 +289,7 @@ WRITERS: dict[str, Writer] = {
     "deepseek_v4_1": _dsml(" calls", " invoke", " parameter"),
     "exaone": _hermes("", "", THINK_AND_LINES),
     "gemma": llama,
+    "gemma_4": gemma_4,
     "glm_4_7": glm_4_7,
     "granite": _listed("<|tool_call|>[", "]"),
     "harmony": harmony,

@@ -1,4 +1,4 @@
-"""Special tokens in the XML styles: tokens in the marks, never in a value or a name.
+"""Special tokens in styles: tokens in the marks, never in a value or a name.
 
 The oracle writes a call of each style piece by piece, and each marker in it in each way.
 """
@@ -190,3 +190,18 @@ def test_a_stop_token_in_a_mark_is_refused() -> None:
     schema = {"type": "object", "properties": {"a": {"enum": ["v"]}}}
     with pytest.raises(StructuralTagError, match="stop token 256"):
         compiled("qwen_xml", schema, over, "both")
+
+
+@pytest.mark.parametrize("markers", ["tokens", "both"])
+def test_strings_of_gemma_stand_between_tokens(markers: str) -> None:
+    over = vocabulary('<|"|>')
+    schema = {
+        "type": "object",
+        "properties": {"a": {"type": "string"}, "b": {"items": {"enum": ["v"]}}},
+    }
+    found = compiled("gemma", schema, over, markers)
+    assert is_read(found, ["{a:", 256, 'x<|"', 256, ",b:[", 256, "v", 256, "]}"])
+    assert not is_read(found, ["{a:", 256, "x", 256, "y", 256, "}"])
+    assert not is_read(found, ["{", 256, "a", 256, ":1}"])
+    assert is_read(found, ['{a:<|"|>x<|"|>}']) == (markers == "both")
+    assert is_read(found, ["{a:", 256, 'x<|"|>}']) == (markers == "both")

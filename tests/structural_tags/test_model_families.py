@@ -82,6 +82,7 @@ ENABLED_AND_REQUIRED = {
     "exaone": "Hm.</think>\n\n"
     '<tool_call>{"name": "f", "arguments": {"a": "x", "n": 1}}</tool_call>',
     "gemma": '{"name": "f", "parameters": {"a": "x", "n": 1}}',
+    "gemma_4": '<|channel>thought\nHm.<channel|><|tool_call>call:f{a:<|"|>x<|"|>,n:1}<tool_call|>',
     "glm_4_7": "Hm.</think><tool_call>f<arg_key>a</arg_key><arg_value>x</arg_value>"
     "<arg_key>n</arg_key><arg_value>1</arg_value></tool_call>",
     "granite": '<|tool_call|>[{"name": "f", "arguments": {"a": "x", "n": 1}}]',
@@ -127,7 +128,8 @@ def test_a_call_behind_reasoning(model):
     assert json.loads(json.dumps(tag)) == tag
     for end in range(0, len(text), 5):
         assert verdict(tag, text[:end]) == "prefix", text[:end]
-    (place,) = (found.start() for found in re.finditer(r"(?<=[\"=>.\]])f(?=[\"\n>:<\[])", text))
+    name = r"(?<=[\"=>.\]:])f(?=[\"\n>:<\[{])"
+    (place,) = (found.start() for found in re.finditer(name, text))
     assert verdict(tag, text[:place] + "g" + text[place + 1 :]) == "refused"
     marks = [i for i, letter in enumerate(text) if letter in "<>|｜/[]{}_"]
     grammar = assemble(tag)
@@ -698,10 +700,18 @@ def test_arguments_never_hold_what_parsers_cut_at(model, mark):
     (place,) = (found.start() for found in re.finditer(r'(?<=[">\]\n])x(?=["<\n\]])', text))
     held = f"{text[:place]}a{mark}b{text[place + 1 :]}"
     strict = for_model(model, [F], tool_choice="required")
-    lax = for_model(model, [F], tool_choice="required", exclude_end_markers=False)
+    lax = for_model(
+        model,
+        [F],
+        tool_choice="required",
+        exclude_end_markers=False,
+        exclude_special_tokens=model != "gemma_4",  # there they are these markers
+    )
     assert accepts(lax, text)
     assert accepts(strict, text)
     assert accepts(lax, held)
+    only = for_model(model, [F], tool_choice="required", exclude_special_tokens=False)
+    assert verdict(only, held) == "refused"
     assert verdict(strict, held) == "refused"
     near = f"{text[:place]}a{mark[:-1]}b{text[place + 1 :]}"
     assert accepts(strict, near)

@@ -25,6 +25,7 @@ from tokfold._tags.reading import read
 from tokfold.errors import (
     GrammarSyntaxError,
     InvalidSchemaError,
+    SchemaError,
     StructuralTagError,
     UnsatisfiableSchemaError,
     UnsupportedGrammarError,
@@ -321,12 +322,69 @@ def test_a_parenthesis_and_an_equals_sign_are_no_lookahead():
     assert verdict(grammar_of(of("grammar", grammar=text)), '(=("(=a') == "accepted"
 
 
+def test_grammars_in_lark():
+    text = 'start: "<" NAME ("," NAME)* ">"\nNAME: /[a-z]+/'
+    format = of(
+        "sequence",
+        elements=[of("grammar", grammar=text, syntax="lark"), of("const_string", value="!")],
+    )
+    for written, said in (("<a,bc>!", "accepted"), ("<a", "prefix"), ("<a,>", "refused")):
+        assert verdict(grammar_of(format), written) == said
+    # the same text is another grammar in the other syntax
+    text = 'start: "a" #\n'
+    lark, ebnf = (of("grammar", grammar=text, syntax=syntax) for syntax in ("lark", "ebnf"))
+    cache = LeafCache()
+    assert verdict(grammar_of(lark, cache=cache), "a") == "accepted"
+    with pytest.raises(GrammarSyntaxError, match=r"format \(grammar\)"):
+        grammar_of(ebnf, cache=cache)
+    assert grammar_of(of("grammar", grammar='root ::= "a"')) == grammar_of(
+        of("grammar", grammar='root ::= "a"', syntax="ebnf")
+    )
+
+
+def test_lark_in_a_tag_names_tokens():
+    over = tokfold.Vocabulary(
+        [*(bytes([byte]) for byte in range(256)), b"<|call|>", b"</s>"],
+        stop_token_ids=[257],
+        special_token_ids=[256],
+    )
+    format = of("grammar", grammar='start: "a" <|call|> "b"', syntax="lark")
+    matcher = tokfold.Matcher(tokfold.compile(grammar_of(format, vocabulary=over), over))
+    assert [matcher.accept_token(one) for one in (ord("a"), ord("<"), 256, ord("b"))] == [
+        *(True, False, True, True)
+    ]
+    with pytest.raises(UnsupportedGrammarError, match=r"pass it, as Grammar\.from_structural_tag"):
+        grammar_of(format)
+    with pytest.raises(UnsupportedGrammarError, match=r"<\|other\|>"):
+        grammar_of(of("grammar", grammar="start: <|other|>", syntax="lark"), vocabulary=over)
+
+
+def test_errors_of_lark_in_a_tag():
+    for text, error in (
+        ("start: (", GrammarSyntaxError),
+        ('root ::= "a"', GrammarSyntaxError),
+        ('start: %json {"type": "integer", "minimum": "x"}', SchemaError),
+    ):
+        with pytest.raises(error, match=r"format.elements\[0\] \(grammar\)") as caught:
+            grammar_of(
+                of(
+                    "sequence",
+                    elements=[
+                        of("grammar", grammar=text, syntax="lark"),
+                        of("regex", pattern="a*"),
+                    ],
+                )
+            )
+        if error is SchemaError:
+            assert caught.value.pointer == "#/format/elements/0/grammar"
+
+
 def test_leaves_are_converted_once(monkeypatch):
     converted = []
-    convert = leaves._MAKERS[leaves.EbnfGrammar]
+    convert = leaves._MAKERS[leaves.GrammarText]
     monkeypatch.setitem(
         leaves._MAKERS,
-        leaves.EbnfGrammar,
+        leaves.GrammarText,
         lambda *given: converted.append(given) or convert(*given),
     )
     cache = LeafCache()
@@ -601,7 +659,7 @@ PAGE = (ROOT / "docs" / "structural-tags.md").read_text(encoding="utf-8")
 def test_the_page_about_structural_tags_is_true():
     """Every example prints what stands below it."""
     blocks = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, Any] = {}
     for code, printed in blocks:
         out = io.StringIO()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,7 +11,7 @@ from tokfold._schema_records import SchemaNote
 from tokfold._sources.characters import check_characters, lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Operand, Source
 from tokfold._sources.schema_errors import in_lark
-from tokfold._token_names import ids_in_text, ids_of_texts
+from tokfold._token_names import ids_in_text, ids_of_texts, names_in_lark
 from tokfold.errors import GrammarSyntaxError, SchemaError, UnsupportedGrammarError
 from tokfold.limits import Limits
 
@@ -162,9 +161,8 @@ class LarkSource(TextSource):
 
 
 def _names_in(text: str, named: Mapping[str, object]) -> set[str]:
-    """What may be names of tokens in Lark text."""
-    texts = [text, *(value for value in named.values() if isinstance(value, str))]
-    return {found for each in texts for found in re.findall(r"<[^<>\s]+>", each)}
+    """What may be names of tokens in Lark text, and in the texts that it imports."""
+    return names_in_lark([text, *(value for value in named.values() if isinstance(value, str))])
 
 
 def _names_token(error: UnsupportedGrammarError) -> bool:

@@ -255,7 +255,7 @@ class _Frame:
             elif isinstance(atom, formats.ConstString):
                 texts.append(self._literal(atom.value, atom).replace("%", "%%"))
             else:
-                assert isinstance(atom, (formats.JsonSchema, formats.Regex, formats.EbnfGrammar))
+                assert isinstance(atom, (formats.JsonSchema, formats.Regex, formats.GrammarText))
                 texts.append("%s")
                 leaves.append((atom.type, self._leaves.grammar(atom, self._markers)))
         text = " ".join(text for text in texts if text != '""') or '""'
@@ -282,7 +282,7 @@ class _Frame:
                 text = self._literal(format.value, format)
                 is_one = not self._markers.are_in(format.value)
                 return text if is_one else self._rule("const_string", text)
-            case formats.JsonSchema() | formats.Regex() | formats.EbnfGrammar():
+            case formats.JsonSchema() | formats.Regex() | formats.GrammarText():
                 return self._part(format)
             case formats.AnyText():
                 return self._any_text(format, ends)

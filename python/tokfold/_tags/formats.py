@@ -19,9 +19,9 @@ __all__ = [
     "AnyTokens",
     "ConstString",
     "Dispatch",
-    "EbnfGrammar",
     "ExcludeToken",
     "Format",
+    "GrammarText",
     "JsonSchema",
     "Optional",
     "Or",
@@ -75,11 +75,13 @@ class JsonSchema(_Format):
 
 
 @dataclass(frozen=True, slots=True)
-class EbnfGrammar(_Format):
+class GrammarText(_Format):
     """What a grammar text allows."""
 
     type: ClassVar[str] = "grammar"
     text: str
+    syntax: str
+    """``"ebnf"`` or ``"lark"``."""
     tokens: tuple[tuple[str | int, ...], ...] | None
     """For each token that the text names its name and its ids; None without a vocabulary."""
 
@@ -283,7 +285,7 @@ class TokenDispatch(_Format):
 Format = (
     ConstString
     | JsonSchema
-    | EbnfGrammar
+    | GrammarText
     | Regex
     | AnyText
     | Token

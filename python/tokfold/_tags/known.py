@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 CLOSED = frozenset(
-    {formats.ConstString, formats.JsonSchema, formats.Regex, formats.EbnfGrammar},
+    {formats.ConstString, formats.JsonSchema, formats.Regex, formats.GrammarText},
 )
 """Formats that mean the same wherever they stand, and hold no others."""
 

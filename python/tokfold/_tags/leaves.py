@@ -22,10 +22,10 @@ from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource
 from tokfold._sources.regular import RegularSource
 from tokfold._sources.schema import SchemaSource, converted
-from tokfold._sources.texts import EbnfSource
+from tokfold._sources.texts import EbnfSource, LarkSource
 from tokfold._tags.formats import (
-    EbnfGrammar,
     Format,
+    GrammarText,
     JsonSchema,
     Regex,
     Sequence,
@@ -46,7 +46,7 @@ from tokfold.limits import DEFAULT_LIMITS, Limits
 
 __all__ = ["CacheInfo", "Leaf", "LeafCache", "Leaves", "default_cache"]
 
-Leaf = JsonSchema | Regex | EbnfGrammar
+Leaf = JsonSchema | Regex | GrammarText
 
 _BYTES_FOR_A_CHARACTER = 16
 """What a grammar takes in memory for each character of its text, or of that of its schema; measured
@@ -255,7 +255,7 @@ def _key(
         return (leaf.type, leaf.schema, *options, repr(taken) if taken else "", limits)
     if isinstance(leaf, Regex):
         return leaf.type, leaf.pattern, limits
-    return leaf.type, leaf.text, leaf.tokens, limits
+    return leaf.type, leaf.text, leaf.syntax, leaf.tokens, limits
 
 
 # ---------------------------------------------------------------- conversion
@@ -314,10 +314,14 @@ def _regex(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
 
 
 def _grammar(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
-    """Our own reader: it takes what XGrammar's takes, with the same meaning, and keeps NUL."""
+    """Our own readers: they take what XGrammar's take, with the same meaning, and keep NUL."""
     tokens = None if leaf.tokens is None else {name: ids for name, *ids in leaf.tokens}
-    with written_in(leaf.text, "grammar text"):
-        grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens), limits)
+    if leaf.syntax == "lark":
+        with written_in(leaf.text, "Lark"):
+            grammar = Built._of(LarkSource(leaf.text, "start", "rust", {}, tokens), limits)
+    else:
+        with written_in(leaf.text, "grammar text"):
+            grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens), limits)
     unread = grammar._converted.unread
     if unread is not None:
         raise UnsupportedGrammarError(
@@ -344,7 +348,7 @@ def _grammar(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
 _MAKERS: dict[type, Callable[[Any, Limits | None], Built]] = {
     JsonSchema: _json_schema,
     Regex: _regex,
-    EbnfGrammar: _grammar,
+    GrammarText: _grammar,
 }
 
 
@@ -360,7 +364,7 @@ def _placed(leaf: Leaf) -> Iterator[None]:
     try:
         yield
     except SchemaError as error:
-        pointer = _in_schema(leaf, error.pointer)
+        pointer = _in_tag(leaf, error.pointer)
         raise type(error)(f"{where}: {error}", pointer, error.keyword, error.reason) from error
     except UnsupportedGrammarError as error:
         message = f"{where}: {error}"
@@ -370,13 +374,15 @@ def _placed(leaf: Leaf) -> Iterator[None]:
     except DeadlineExceededError:
         raise
     except LimitExceededError as error:
-        place = None if error.pointer is None else _in_schema(leaf, error.pointer)
+        place = None if error.pointer is None else _in_tag(leaf, error.pointer)
         raise LimitExceededError(f"{where}: {error}", error.limit, error.value, place) from error
 
 
-def _in_schema(leaf: Leaf, pointer: str) -> str:
-    """A pointer into the schema of a leaf as one into the tag."""
-    return f"{_pointer(leaf.path)}/json_schema{pointer.removeprefix('#')}"
+def _in_tag(leaf: Leaf, pointer: str) -> str:
+    """A pointer into the schema of a leaf as one into the tag; Lark text may hold such a schema."""
+    if isinstance(leaf, JsonSchema):
+        return f"{_pointer(leaf.path)}/json_schema{pointer.removeprefix('#')}"
+    return f"{_pointer(leaf.path)}/{leaf.type}"
 
 
 def _pointer(path: str) -> str:

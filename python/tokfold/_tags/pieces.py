@@ -107,7 +107,7 @@ def _pieces(format: Format, ends: tuple[str, ...], makers: Makers) -> list[str |
             return [format.value]
         case formats.Regex():
             return [makers.leaves.grammar(format)]
-        case formats.EbnfGrammar():
+        case formats.GrammarText():
             leaf = makers.leaves.grammar(format)
             # Macros that a person wrote may take tokens, or need what is not there.
             return None if leaf._core.macro_names() else [leaf]
@@ -130,7 +130,7 @@ def _stands_alone(format: Format, makers: Makers) -> bool:
             return False
         if isinstance(one, Tag) and (isinstance(one.begin, Token) or isinstance(one.end, Token)):
             return False
-        if isinstance(one, formats.EbnfGrammar) and makers.leaves.grammar(one)._core.macro_names():
+        if isinstance(one, formats.GrammarText) and makers.leaves.grammar(one)._core.macro_names():
             return False
         todo += within
     return True

@@ -26,7 +26,7 @@ from tokfold._tags import fields, formats
 from tokfold._tags.fields import LARGEST, Object, fail, kind, short
 from tokfold._tags.formats import Format
 from tokfold._tags.old_form import old_form
-from tokfold._token_names import ids_in_text
+from tokfold._token_names import ids_in_lark, ids_in_text
 from tokfold.errors import LimitExceededError, StructuralTagError, UnsupportedGrammarError
 from tokfold.interrupt import check_governing
 from tokfold.limits import Limits
@@ -53,6 +53,7 @@ STYLES = (
     "cohere_xml",
     "kimi_k3_xml",
     "deepseek_v4_1_xml",
+    "gemma",
 )
 """How the content of ``json_schema`` may be written."""
 
@@ -217,10 +218,15 @@ class _Reader:
 
     def grammar(self, value: Object, path: str, depth: int) -> Format:
         text = fields.text(value, "grammar", path, "grammar", empty=False)
+        syntax = value.get("syntax", "ebnf")
+        if syntax not in ("ebnf", "lark"):
+            fail(path, "grammar", f"'syntax' is ebnf or lark, and not {short(syntax)}")
         if self._vocabulary is None and not self._any_token:
-            return formats.EbnfGrammar(path, text, None)
-        ids = ids_in_text(text, self._vocabulary)
-        return formats.EbnfGrammar(path, text, tuple((name, *ids[name]) for name in sorted(ids)))
+            return formats.GrammarText(path, text, syntax, None)
+        find = ids_in_lark if syntax == "lark" else ids_in_text
+        ids = find(text, self._vocabulary)
+        tokens = tuple((name, *ids[name]) for name in sorted(ids))
+        return formats.GrammarText(path, text, syntax, tokens)
 
     def regex(self, value: Object, path: str, depth: int) -> Format:
         return formats.Regex(path, fields.text(value, "pattern", path, "regex", empty=False))

@@ -74,6 +74,8 @@ class Section:
     """Texts of which one stands behind ``begin``; none of them where there is none."""
     text_follows: bool = False
     """Whether free text and more sections may follow a section that must come."""
+    ends_output: bool = False
+    """Whether nothing follows a section with which free text ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

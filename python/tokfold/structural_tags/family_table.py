@@ -50,6 +50,27 @@ _GEMMA = Family(
     excludes=(),
 )
 
+_GEMMA_4_TEXT = ("<|channel>", "<channel|>")
+_GEMMA_4_CALL = ("<|tool_call>", "<tool_call|>")
+_GEMMA_4 = Family(
+    call=Call(
+        begin="<|tool_call>call:{name}",
+        end="<tool_call|>",
+        style="gemma",
+        excludes=(*_GEMMA_4_TEXT, *_GEMMA_4_CALL),
+        cuts=_GEMMA_4_CALL,
+    ),
+    trigger="<|tool_call>",
+    reasoning=Reasoning(
+        begin="<|channel>thought\n",
+        end="<channel|>",
+        in_prompt=False,
+        excludes=(*_GEMMA_4_TEXT, "<|tool_call>"),
+    ),
+    excludes=_GEMMA_4_TEXT,
+    excludes_without_calls=(*_GEMMA_4_TEXT, "<|tool_call>"),
+)
+
 _EXAONE = Family(
     call=Call(
         begin='<tool_call>{"name": "{json_name}", "arguments": ',
@@ -140,6 +161,7 @@ def _dsml(
     style: str,
     never_without_calls: tuple[str, ...] = (),
     cuts: tuple[str, ...] = (),
+    ends_output: bool = True,
 ) -> Family:
     """DeepSeek's markup, whose names of elements changed from version to version."""
     return Family(
@@ -149,7 +171,12 @@ def _dsml(
             style=style,
             cuts=(f"</｜DSML｜{invoke}>", f"</｜DSML｜{calls}>", *cuts),
         ),
-        section=Section(begin=f"<｜DSML｜{calls}>\n", end=f"</｜DSML｜{calls}>", before="\n\n"),
+        section=Section(
+            begin=f"<｜DSML｜{calls}>\n",
+            end=f"</｜DSML｜{calls}>",
+            before="\n\n",
+            ends_output=ends_output,
+        ),
         trigger=f"<｜DSML｜{calls}>",
         never_without_calls=never_without_calls,
     )
@@ -339,11 +366,13 @@ FAMILIES: Mapping[str, Family | MessageFamily] = MappingProxyType(
             "invoke",
             "deepseek_xml",
             cuts=("</invoke>", "</function_calls>", "</parameter>"),
+            ends_output=False,
         ),
         "deepseek_v4": _dsml("tool_calls", "invoke", "deepseek_xml"),
         "deepseek_v4_1": _dsml(" calls", " invoke", "deepseek_v4_1_xml", ("<｜DSML｜ calls>",)),
         "exaone": _EXAONE,
         "gemma": _GEMMA,
+        "gemma_4": _GEMMA_4,
         "glm_4_7": _GLM_4_7,
         "granite": _GRANITE,
         "harmony": _HARMONY,

@@ -128,7 +128,8 @@ def _check_name(call: Call, name: str) -> None:
         fail("tools", "", "a tool has an empty name; name it, so that the model can call it")
     if "{name}" not in call.begin:
         return
-    follows = call.begin.partition("{name}")[2] or "<"  # arguments as elements
+    # arguments follow, as an object or as elements
+    follows = call.begin.partition("{name}")[2] or ("{" if call.style == "gemma" else "<")
     wrong = [one for one in name if one == follows[0] or not one.isprintable()]
     if wrong:
         fail(
@@ -152,7 +153,7 @@ def _arguments(call: Call, tool: Tool, request: Request) -> Json:
     if request.exclude_end_markers:
         excludes += [*call.cuts, *filter(None, [request.end_of_reasoning])]
     if excludes:
-        found["excludes"] = excludes
+        found["excludes"] = list(dict.fromkeys(excludes))
     return found
 
 
@@ -184,7 +185,8 @@ def _free_text(family: Family, request: Request) -> Json:
     excludes_in_text = request.excluded(family.excludes)
     if excludes_in_text:
         found["excludes"] = excludes_in_text
-    return _counted(found, at_least_one=choice == "required", once=not request.parallel)
+    once = not request.parallel or (section is not None and section.ends_output)
+    return _counted(found, at_least_one=choice == "required", once=once)
 
 
 def _answer(family: Family, answer: Answer, request: Request) -> list[Json]:

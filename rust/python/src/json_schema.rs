@@ -152,6 +152,7 @@ fn style(name: &str) -> PyResult<Style> {
         "glm_xml" => Style::Glm,
         "cohere_xml" => Style::Cohere,
         "kimi_k3_xml" => Style::KimiK3,
+        "gemma" => Style::Gemma,
         _ => return Err(misuse(format!("no style is named {name:?}"))),
     })
 }

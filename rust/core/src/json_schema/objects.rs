@@ -169,8 +169,8 @@ impl Converter<'_> {
     fn make_in_any_order(&mut self, alternative: &Alternative) -> Result<ObjectAutomaton> {
         let (whole, order) = (alternative.formula, alternative.order);
         let names = self.orders.get(order).clone();
-        // Elements of other styles than JSON know no guards: there all sets are written out.
-        let has_guards = self.options.style == Style::Json;
+        // Elements know no guards: there all sets are written out.
+        let has_guards = matches!(self.options.style, Style::Json | Style::Gemma);
         if !has_guards && names.len() > MOST_UNORDERED {
             return Err(too_many_unordered(names.len()));
         }

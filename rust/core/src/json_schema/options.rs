@@ -34,7 +34,7 @@ pub enum Escapes {
     Plain,
 }
 
-/// How values are written: as JSON, or as a model family writes the arguments of calls. All but JSON
+/// How values are written: as JSON, or as a model family writes the arguments of calls. All but JSON and Gemma
 /// write the members of the object as elements of a kind of XML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
@@ -56,6 +56,8 @@ pub enum Style {
     Cohere,
     /// `<|open|>argument key="name" type="string"<|sep|>value<|close|>argument<|sep|>`
     KimiK3,
+    /// `{name:<|"|>value<|"|>}`: JSON with bare names, and strings between marks of their own, and so within values.
+    Gemma,
 }
 
 /// Special tokens of a vocabulary, which the marks of a style take whole; values and names hold none.

@@ -255,7 +255,11 @@ impl Converter<'_> {
     }
 
     /// The values of the items of an array, and how many items it must have.
-    fn items_of_array(&self, inner: ArrayId, schema: SchemaId) -> Result<(Vec<ValueId>, u32)> {
+    pub(super) fn items_of_array(
+        &self,
+        inner: ArrayId,
+        schema: SchemaId,
+    ) -> Result<(Vec<ValueId>, u32)> {
         let (mut values, least): (Vec<ValueId>, u32) = match &self.arrays[usize::from(inner)] {
             ArrayAutomaton::Plain { prefix, rest, least, .. } => {
                 (prefix.iter().chain(rest).copied().collect(), *least)

@@ -3,10 +3,10 @@
 use super::automaton::DraftAutomaton;
 use super::gaps::{Gaps, Spacing};
 use super::{Emitter, RuleKey};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::grammar::{Expr, Guard, UniqueItems};
 use crate::ids::{ExprId, RuleId};
-use crate::json_schema::atoms::{ArrayId, ValueId};
+use crate::json_schema::atoms::{ArrayId, SchemaId, ValueId};
 use crate::json_schema::automata::ArrayAutomaton;
 
 /// What stands around items of which each comes once.
@@ -45,7 +45,15 @@ impl Emitter<'_, '_> {
             ArrayAutomaton::Distinct { items, least, most, .. } => {
                 self.distinct_items(id, &items, (least, most), level)
             }
-            ArrayAutomaton::Unique { items, .. } => self.unique_items(id, items, level),
+            ArrayAutomaton::Unique { schema, inner, items } => {
+                let (values, _) = self.converter.items_of_array(inner, schema)?;
+                let has_strings = |id| self.values.all[id].string.is_some();
+                // Numbers and words alone are written as in JSON.
+                if self.quotes().is_raw && (items.nested || values.iter().any(has_strings)) {
+                    return Err(self.no_unique_items(schema));
+                }
+                self.unique_items(id, items, level)
+            }
             ArrayAutomaton::States(_) => self.array_states(id, level),
             ArrayAutomaton::Either(arrays) => {
                 Ok(self.one_of_arrays(&arrays, |array| RuleKey::Array(array, level)))
@@ -66,6 +74,12 @@ impl Emitter<'_, '_> {
             }
         }
         self.choice(calls)
+    }
+
+    pub(super) fn no_unique_items(&self, schema: SchemaId) -> Error {
+        let message = "this style of writing arguments is no JSON, so that equal items cannot be found; \
+                       leave the keyword out and check the result";
+        self.converter.unsupported(self.converter.place(schema), "uniqueItems", message.into())
     }
 
     /// An array no two of whose items are equal: a frame beneath its items says so.

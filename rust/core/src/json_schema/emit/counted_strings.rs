@@ -24,7 +24,7 @@ const MOST_STEPS: usize = 2_000;
 pub(super) enum CharacterSpelling {
     /// As in a string of JSON; whether nothing restricts it but its length.
     Json(bool),
-    /// As they are, in an element.
+    /// As they are, in an element or between marks that no string holds.
     Raw,
 }
 
@@ -77,12 +77,11 @@ impl Emitter<'_, '_> {
         let bounds = self.converter.bounds;
         let lengths = Dfa::lengths(min, max, &bounds)?;
         let automaton = language.intersection(&lengths, &bounds)?;
-        match (spelling, self.marks()) {
-            (CharacterSpelling::Raw, Some(marks)) => {
-                self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])
+        match spelling {
+            CharacterSpelling::Raw => {
+                self.encoded_without(&automaton, Spelling::Utf8, &[self.end_of_raw_strings()])
             }
-            (CharacterSpelling::Raw, None) => Ok(self.empty),
-            (CharacterSpelling::Json(is_free), _) => self.text_of(&automaton, is_free),
+            CharacterSpelling::Json(is_free) => self.text_of(&automaton, is_free),
         }
     }
 
@@ -122,10 +121,7 @@ impl Emitter<'_, '_> {
         spelling: CharacterSpelling,
     ) -> Result<Option<DraftAutomaton>> {
         let bounds = self.converter.bounds;
-        let end = match (spelling, self.marks()) {
-            (CharacterSpelling::Raw, Some(marks)) => Some(marks.end_of_strings()),
-            _ => None,
-        };
+        let end = (spelling == CharacterSpelling::Raw).then(|| self.end_of_raw_strings());
         let mut texts: Vec<&str> = self.options().excludes.iter().map(|one| &**one).collect();
         texts.extend(end);
         let search = ExcludedTexts::new(&texts, &bounds)?;

@@ -148,20 +148,14 @@ impl Emitter<'_, '_> {
                 }
             }
             ArrayAutomaton::Unique { schema, .. } => {
-                return Err(self.converter.unsupported(
-                    self.converter.place(schema),
-                    "uniqueItems",
-                    "this style of writing arguments is no JSON, so that equal items cannot be found; \
-                     pass lossy={\"uniqueItems\"} and check the result"
-                        .into(),
-                ));
+                return Err(self.no_unique_items(schema));
             }
             ArrayAutomaton::Distinct { schema, .. } => {
                 return Err(self.converter.unsupported(
                     self.converter.place(schema),
                     "uniqueItems",
                     "this style of writing arguments cannot keep which of so many items were read; \
-                     list 12 or fewer, or pass lossy={\"uniqueItems\"} and check the result"
+                     list 12 or fewer, or leave the keyword out and check the result"
                         .into(),
                 ));
             }

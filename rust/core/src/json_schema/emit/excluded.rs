@@ -116,7 +116,7 @@ impl Converter<'_> {
                     keyword: String::new(),
                     message: "no value satisfies the schema and can be written: a name or string \
                               that it needs holds a text that is excluded, or the end of an \
-                              element"
+                              element or of a string"
                         .into(),
                 });
             }

@@ -9,8 +9,8 @@
 //! - [`counted_strings`]: strings whose characters are counted beside a language, excluded texts or XML; a length alone is
 //!   a repetition, in [`strings`], which the network counts (`network/counters.rs`)
 //! - [`excluded`]: strings and names in which some texts do not occur
-//! - [`styles`]: the marks of styles other than JSON; [`xml`]: values in these styles, and
-//!   [`elements`]: their objects and arrays
+//! - [`styles`]: the marks of styles; [`xml`]: values in styles that write elements, strings and names as they are,
+//!   and [`elements`]: objects and arrays in elements
 //! - [`origins`]: what each rule says of which schemas
 
 mod arrays;
@@ -33,7 +33,7 @@ use super::automata::{ArrayAutomaton, MemberName};
 use super::converter::Converter;
 use super::formats;
 use super::formula::FormulaId;
-use super::options::{SchemaOptions, Whitespace};
+use super::options::{SchemaOptions, Style, Whitespace};
 use super::scalars::StringForm;
 use super::values::ReachedValues;
 use crate::error::{Position, Result};
@@ -91,7 +91,7 @@ enum RuleKey {
     Expression(u32, Option<(u32, u32)>),
     ExpressionItem(u32, (u32, u32)),
     ExpressionLeaf(u32, u32),
-    /// In another style than JSON: the object that is the root, or a value that is no object.
+    /// In elements: the object that is the root, or a value that is no object.
     Root(ValueId),
     /// What stands behind the name of an element, or the beginning of an item, to its end.
     Element(ValueId),
@@ -130,7 +130,7 @@ impl<'a> Converter<'a> {
     pub(super) fn emit(&mut self, root: ValueId, values: ReachedValues) -> Result<Grammar> {
         let emitter = self.written(root, values)?;
         let options = emitter.options();
-        let has_unwritable = emitter.marks().is_some()
+        let has_unwritable = options.style != Style::Json
             || !options.excludes.is_empty()
             || options.max_depth.is_some();
         let grammar = emitter.finish();
@@ -192,7 +192,7 @@ impl Emitter<'_, '_> {
 
     /// Whether a rule is the same in many grammars: any value, any string, a format.
     fn is_common(&self, key: &RuleKey) -> bool {
-        if self.marks().is_some() || !self.options().excludes.is_empty() {
+        if self.options().style != Style::Json || !self.options().excludes.is_empty() {
             return false;
         }
         match *key {
@@ -299,7 +299,10 @@ impl Emitter<'_, '_> {
             RuleKey::Item(value) => self.item(value),
             RuleKey::Raw(formula) => self.raw(formula),
             RuleKey::RawNames(object, class) => self.raw_names(object, class),
-            RuleKey::Names(object, class) => self.names(object, class),
+            RuleKey::Names(object, class) => match self.quotes().is_raw {
+                true => self.bare_names(object, class),
+                false => self.names(object, class),
+            },
             RuleKey::Mark(ref text) => Ok(self.marked(text)),
             RuleKey::Member(object, name, value, level) => self.member(object, name, value, level),
             RuleKey::Open(level) => self.open(level),
@@ -325,7 +328,11 @@ impl Emitter<'_, '_> {
                 Ok(self.described(encode_character(&set, spelling)))
             }
             RuleKey::Whitespace => {
-                let set = CharSet::new([(9, 10), (13, 13), (32, 32)]);
+                // Parsers of Gemma's calls take a carriage return for a part of what it stands beside.
+                let set = match self.options().style {
+                    Style::Gemma => CharSet::new([(9, 10), (32, 32)]),
+                    _ => CharSet::new([(9, 10), (13, 13), (32, 32)]),
+                };
                 let body = self.add(Expr::Class(set));
                 let max = match self.options().whitespace {
                     Whitespace::Any(max) => max,

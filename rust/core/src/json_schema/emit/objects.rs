@@ -4,7 +4,7 @@ use super::automaton::DraftAutomaton;
 use super::gaps::{Gaps, Spacing};
 use super::strings::spelled;
 use super::{Emitter, RuleKey};
-use crate::error::Result;
+use crate::error::{Error, Result, SchemaFault};
 use crate::grammar::Expr;
 use crate::ids::ExprId;
 use crate::json_schema::atoms::{ObjectId, ValueId};
@@ -42,24 +42,31 @@ impl Emitter<'_, '_> {
         self.finish_automaton(automaton)
     }
 
-    /// Reads the name of a member behind its first quotation mark, with the last.
+    /// Reads the name of a member behind its first quotation mark, with the last, where names have them.
     pub(super) fn name(
         &mut self,
         out: &mut DraftAutomaton,
         from: u32,
         object: ObjectId,
         named: MemberName,
-    ) -> u32 {
-        match named {
+    ) -> Result<u32> {
+        Ok(match named {
             MemberName::Known(place) => {
                 let order = self.converter.objects[usize::from(object)].order;
                 let name = self.converter.orders.get(order)[place as usize];
                 let name = self.converter.names.get(name).clone();
-                let mut text = spelled(&name);
-                if self.is_excluded(&text) {
-                    return out.state(); // where nothing leads
+                let quotes = self.quotes();
+                if quotes.is_raw && !quotes.can_be_bare(&name) {
+                    return Err(cannot_be_bare(&name));
                 }
-                text.push(b'"');
+                let mut text = match quotes.is_raw {
+                    true => name.as_bytes().to_vec(),
+                    false => spelled(&name),
+                };
+                if self.is_excluded(&text) {
+                    return Ok(out.state()); // where nothing leads
+                }
+                text.extend(quotes.name.as_bytes());
                 out.text(from, &text, None)
             }
             MemberName::Other(class) => {
@@ -68,6 +75,22 @@ impl Emitter<'_, '_> {
                 out.part(from, names, to);
                 to
             }
+        })
+    }
+
+    /// Reads what stands before a name; without a target, to a state of its own where that is not empty.
+    pub(super) fn before_name(
+        &mut self,
+        out: &mut DraftAutomaton,
+        from: u32,
+        to: Option<u32>,
+    ) -> u32 {
+        match (self.quotes().name, to) {
+            ("", Some(to)) => {
+                out.part(from, self.empty, to);
+                to
+            }
+            (quote, to) => out.text(from, quote.as_bytes(), to),
         }
     }
 
@@ -114,7 +137,7 @@ impl Emitter<'_, '_> {
         let gaps = self.gaps(level);
         let mut out = DraftAutomaton::default();
         let start = out.state();
-        let at = self.name(&mut out, start, object, named);
+        let at = self.name(&mut out, start, object, named)?;
         let at = self.gap(&mut out, at, &gaps.before_colon);
         let at = out.text(at, b":", None);
         let at = self.gap(&mut out, at, &gaps.after_colon);
@@ -123,6 +146,19 @@ impl Emitter<'_, '_> {
         let value = self.call_value(value, self.level_below(level));
         out.part(at, value, end);
         self.finish_automaton(out)
+    }
+}
+
+fn cannot_be_bare(name: &str) -> Error {
+    Error::Schema {
+        kind: SchemaFault::Unsupported,
+        pointer: "#".into(),
+        keyword: "properties".into(),
+        message: format!(
+            "the name {name:?} cannot be told from what stands around it in this style, which writes names without \
+             quotation marks: a name is not empty, has no blanks at its ends, no end of a string, and none of \
+             :,{{}}[]; rename the property, or write the arguments in another style"
+        ),
     }
 }
 
@@ -227,7 +263,7 @@ impl ObjectWriter {
         let mut at = open;
         if let Some(first) = first {
             let behind = emitter.gap(&mut self.automaton, open, gap);
-            self.automaton.text(behind, b"\"", Some(first));
+            emitter.before_name(&mut self.automaton, behind, Some(first));
             if let Spacing::Free = gap {
                 at = behind;
             }
@@ -257,7 +293,7 @@ impl ObjectWriter {
             }
             let at = self.automaton.text(at, b",", None);
             let at = emitter.gap(&mut self.automaton, at, &gaps.after_comma);
-            self.automaton.text(at, b"\"", Some(next));
+            emitter.before_name(&mut self.automaton, at, Some(next));
         }
         if may_end {
             let at = match close {
@@ -304,7 +340,7 @@ impl ObjectWriter {
                 None => {
                     let chain = self.automaton.state();
                     let out = &mut self.automaton;
-                    let at = emitter.name(out, chain, self.id, named);
+                    let at = emitter.name(out, chain, self.id, named)?;
                     let at = emitter.gap(out, at, &gaps.before_colon);
                     let at = out.text(at, b":", None);
                     let at = emitter.gap(out, at, &gaps.after_colon);

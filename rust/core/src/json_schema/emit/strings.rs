@@ -46,8 +46,13 @@ impl Emitter<'_, '_> {
         Ok(Some(literals))
     }
 
-    /// A string of JSON, with its quotation marks.
+    /// A string with its quotation marks.
     pub(super) fn string(&mut self, formula: FormulaId) -> Result<ExprId> {
+        if self.quotes().is_raw {
+            let body = self.call(RuleKey::Raw(formula));
+            let quote = self.mark(self.quotes().string);
+            return Ok(self.sequence(vec![quote, body, quote]));
+        }
         let body = match self.values.texts[&formula].clone() {
             StringForm::Either(forms) => return Ok(self.either(&forms, RuleKey::String)),
             StringForm::Counted(automaton, min, max) => {

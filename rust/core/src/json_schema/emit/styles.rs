@@ -1,4 +1,4 @@
-//! The marks of styles other than JSON: what stands around the names and the values of members.
+//! The marks of styles: what stands around the names and the values of members, and around strings.
 //!
 //! Where a special token stands in a mark, the token is taken whole there, and nowhere else.
 
@@ -117,10 +117,43 @@ const KIMI_K3: MemberMarks = MemberMarks {
     ..QWEN
 };
 
+/// What stands around strings and names in arrays and objects that are written in brackets.
+pub(super) struct Quotes {
+    /// Before a string, and behind it.
+    pub(super) string: &'static str,
+    /// Before a name, and behind it.
+    pub(super) name: &'static str,
+    /// Whether characters are written as they are; else with the escapes of JSON.
+    pub(super) is_raw: bool,
+}
+
+const JSON_QUOTES: Quotes = Quotes { string: "\"", name: "\"", is_raw: false };
+const GEMMA_QUOTES: Quotes = Quotes { string: "<|\"|>", name: "", is_raw: true };
+
+impl Quotes {
+    fn of(style: Style) -> &'static Self {
+        match style {
+            Style::Gemma => &GEMMA_QUOTES,
+            _ => &JSON_QUOTES,
+        }
+    }
+
+    /// Whether a name without quotation marks is read as it was meant.
+    pub(super) fn can_be_bare(&self, name: &str) -> bool {
+        !name.is_empty()
+            && name.trim() == name
+            && !name.contains(ENDS_OF_BARE_NAMES)
+            && !name.contains(self.string)
+    }
+}
+
+/// Characters that end a name without quotation marks, or the value before it.
+pub(super) const ENDS_OF_BARE_NAMES: [char; 6] = [':', ',', '{', '}', '[', ']'];
+
 impl MemberMarks {
     fn of(style: Style) -> Option<&'static Self> {
         Some(match style {
-            Style::Json => return None,
+            Style::Json | Style::Gemma => return None,
             Style::Qwen => &QWEN,
             Style::MiniMax => &MINIMAX,
             Style::MiniMaxM3 => &MINIMAX_M3,
@@ -179,9 +212,19 @@ impl MemberMarks {
 }
 
 impl Emitter<'_, '_> {
-    /// The marks of the style; `None` for JSON.
+    /// The marks of a style that writes elements.
     pub(super) fn marks(&self) -> Option<&'static MemberMarks> {
         MemberMarks::of(self.options().style)
+    }
+
+    /// The quotation marks of arrays and objects in brackets.
+    pub(super) fn quotes(&self) -> &'static Quotes {
+        Quotes::of(self.options().style)
+    }
+
+    /// A text in which strings would end that are written as they are: none occurs in them.
+    pub(super) fn end_of_raw_strings(&self) -> &'static str {
+        self.marks().map_or(self.quotes().string, MemberMarks::end_of_strings)
     }
 
     /// A mark, which may be empty.
@@ -241,5 +284,8 @@ impl Emitter<'_, '_> {
 
 /// The marks of a style, as texts of which each is taken by itself; JSON has none.
 pub fn marks_of(style: Style) -> Vec<String> {
-    MemberMarks::of(style).map(MemberMarks::texts).unwrap_or_default()
+    match style {
+        Style::Gemma => vec![GEMMA_QUOTES.string.into()],
+        _ => MemberMarks::of(style).map(MemberMarks::texts).unwrap_or_default(),
+    }
 }

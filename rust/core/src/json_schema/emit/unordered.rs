@@ -127,7 +127,7 @@ impl Emitter<'_, '_> {
         self.braced(|this, out, from| {
             let at = out.text(from, b"{", None);
             let at = this.gap(out, at, &gaps.open);
-            out.text(at, b"\"", None)
+            this.before_name(out, at, None)
         })
     }
 
@@ -148,7 +148,7 @@ impl Emitter<'_, '_> {
         let gaps = self.gaps(level);
         self.braced(|this, out, from| {
             let at = this.comma(out, from, &gaps);
-            out.text(at, b"\"", None)
+            this.before_name(out, at, None)
         })
     }
 

@@ -1,10 +1,10 @@
-//! Values in styles other than JSON: strings without quotation marks, and what stands around values.
+//! Values in elements, and strings and names as they are, without escapes.
 //!
-//! The root is an object, the arguments of a call; where a schema allows no object, it is the
+//! In elements the root is an object, the arguments of a call; where a schema allows no object, it is the
 //! content of an element. What stands within values is JSON, but in styles that write arrays and
 //! objects in elements everywhere.
 
-use super::styles::{MemberMarks, ValueKind};
+use super::styles::{ENDS_OF_BARE_NAMES, MemberMarks, ValueKind};
 use super::{Emitter, RuleKey};
 use crate::error::Result;
 use crate::grammar::CharSet;
@@ -140,9 +140,8 @@ impl Emitter<'_, '_> {
         Ok(self.sequence(parts))
     }
 
-    /// A string as its characters; the end of an element does not occur in it.
+    /// A string as its characters; what ends it does not occur in it.
     pub(super) fn raw(&mut self, formula: FormulaId) -> Result<ExprId> {
-        let Some(marks) = self.marks() else { return Ok(self.empty) };
         let text = self.values.texts[&formula].clone();
         if let StringForm::Either(forms) = text {
             return Ok(self.either(&forms, RuleKey::Raw));
@@ -158,34 +157,50 @@ impl Emitter<'_, '_> {
             }
             text => {
                 let (automaton, _) = self.language(text)?;
-                self.encoded_without(&automaton, Spelling::Utf8, &[marks.end_of_strings()])?
+                self.encoded_without(&automaton, Spelling::Utf8, &[self.end_of_raw_strings()])?
             }
         };
         // All strings have the white space around them, too.
-        Ok(if marks.pads_strings && !is_all { self.padded(body) } else { body })
+        let is_padded = self.marks().is_some_and(|marks| marks.pads_strings) && !is_all;
+        Ok(if is_padded { self.padded(body) } else { body })
     }
 
-    /// Names of a class, as they are written in the style.
+    /// Names of a class, as elements have them.
     pub(super) fn raw_names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
         let Some(marks) = self.marks() else { return Ok(self.empty) };
+        let others: &[(u32, u32)] = match marks.escapes {
+            [] => &NOT_IN_NAMES,
+            _ => &CONTROLS,
+        };
+        let names = self.names_without(object, class, &CharSet::new(others.iter().copied()))?;
+        let bounds = self.converter.bounds;
+        let names = escaped(&names, marks, &bounds)?;
+        self.encoded_without(&names, Spelling::Utf8, &[])
+    }
+
+    /// Names of a class without quotation marks.
+    pub(super) fn bare_names(&mut self, object: ObjectId, class: u32) -> Result<ExprId> {
+        let ends = ENDS_OF_BARE_NAMES.iter().map(|&end| (end as u32, end as u32));
+        let others = CharSet::new(NOT_IN_NAMES.iter().copied().chain(ends));
+        let names = self.names_without(object, class, &others)?;
+        self.encoded_without(&names, Spelling::Utf8, &[])
+    }
+
+    /// The names of a class that have a character, and none of some.
+    fn names_without(&mut self, object: ObjectId, class: u32, others: &CharSet) -> Result<Dfa> {
         let class = self.converter.objects[usize::from(object)].classes[class as usize].clone();
         if class.expression.is_some() {
             return Err(self.expression_without());
         }
         let bounds = self.converter.bounds;
-        let others: &[(u32, u32)] = match marks.escapes {
-            [] => &NOT_IN_NAMES,
-            _ => &CONTROLS,
-        };
-        let letters = CharSet::scalar_values().difference(&CharSet::new(others.iter().copied()));
+        let letters = CharSet::scalar_values().difference(others);
         let names = Dfa::character(&letters).repetition(1, None, &bounds)?;
         let mut names = names.intersection(&class.names, &bounds)?;
         if class.lengths != (0, None) {
             let (least, most) = class.lengths;
             names = names.intersection(&Dfa::lengths(least, most, &bounds)?, &bounds)?;
         }
-        let names = escaped(&names, marks, &bounds)?;
-        self.encoded_without(&names, Spelling::Utf8, &[])
+        Ok(names)
     }
 }
 
