@@ -322,6 +322,23 @@ def test_a_parenthesis_and_an_equals_sign_are_no_lookahead():
     assert verdict(grammar_of(of("grammar", grammar=text)), '(=("(=a') == "accepted"
 
 
+@pytest.mark.parametrize("style", reading.STYLES)
+@pytest.mark.parametrize(
+    ("options", "most"),
+    [({}, 32), ({"max_whitespace_cnt": 3}, 3), ({"max_whitespace_cnt": None}, None)],
+)
+def test_white_space_is_bounded(style, options, most):
+    """32 characters at one place where a tag says nothing."""
+    schema = {"type": "object", "additionalProperties": False}
+    before, behind = ("{", "}") if style in ("json", "gemma") else ("", "")
+    for document in (True, False):
+        tag = {"format": of("json_schema", json_schema=schema, style=style, **options)}
+        grammar = assemble(json.dumps(tag) if document else tag)
+        for count in (0, 3, 4, 32, 33, 500):
+            said = verdict(grammar, before + " " * count + behind)
+            assert (said == "accepted") == (most is None or count <= most), (count, said)
+
+
 def test_grammars_in_lark():
     text = 'start: "<" NAME ("," NAME)* ">"\nNAME: /[a-z]+/'
     format = of(

@@ -202,8 +202,8 @@ class _Reader:
             raise StructuralTagError(
                 f"{path} ({name}): the schema cannot be written as JSON: {error}", name, path
             ) from error
-        count = value.get("max_whitespace_cnt", MAX_WHITESPACE)
-        if count is not None:
+        count: int | None = MAX_WHITESPACE
+        if "max_whitespace_cnt" in value:
             count = fields.budget(value, "max_whitespace_cnt", path, name)
         return formats.JsonSchema(
             path,
@@ -225,6 +225,7 @@ class _Reader:
             return formats.GrammarText(path, text, syntax, None)
         find = ids_in_lark if syntax == "lark" else ids_in_text
         ids = find(text, self._vocabulary)
+        tokens: tuple[tuple[str | int, ...], ...]
         tokens = tuple((name, *ids[name]) for name in sorted(ids))
         return formats.GrammarText(path, text, syntax, tokens)
 
