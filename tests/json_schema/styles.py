@@ -251,7 +251,7 @@ def _stripped(content: str) -> list[str]:
 _QUOTE = '<|"|>'
 _BLANKS_OF_GEMMA = " \t\n"
 _BARE_NAME = re.compile(r'[^\x00-\x20"&<>\x7f\xa0:,{}\[\]]+')
-_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+([eE][+-]?[0-9]+)?)?")
 _NOTHING: Any = object()
 """In place of a value: none stands there."""
 

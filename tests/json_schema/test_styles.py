@@ -293,6 +293,15 @@ def test_white_space_that_parsers_of_gemma_do_not_skip():
     assert not accepts(grammar, '{a:\r<|"|>x<|"|>}')
 
 
+def test_numbers_that_parsers_of_gemma_take_for_strings():
+    grammar = language({"type": "number"}, "gemma")
+    for text in ("1", "-0.5", "1.0e5", "1.5E-3"):
+        assert accepts(grammar, text)
+    for text in ("1e5", "-2E0", "0e"):
+        assert not accepts(grammar, text)
+    assert accepts(language({"const": 1e22}, "gemma"), "1" + 22 * "0")
+
+
 def test_unique_items_in_gemma():
     numbers = language(
         {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}, "gemma"

@@ -39,7 +39,7 @@ use super::values::ReachedValues;
 use crate::error::{Position, Result};
 use crate::grammar::{CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions};
 use crate::ids::{ExprId, RuleId};
-use crate::regular::{Dfa, Spelling, encode, encode_character};
+use crate::regular::{Bounds, Dfa, ScalarNfa, Spelling, encode, encode_character};
 use arrays::ArrayDelimiter;
 use automaton::DraftAutomaton;
 use counted_strings::{CharacterSpelling, SearchSteps};
@@ -288,7 +288,12 @@ impl Emitter<'_, '_> {
                 self.counting(&class.names, class.lengths, spelling)
             }
             RuleKey::Number(formula) => {
-                let automaton = self.values.numbers[&formula].clone();
+                let mut automaton = self.values.numbers[&formula].clone();
+                if self.options().style == Style::Gemma {
+                    let bounds = self.converter.bounds;
+                    let points = exponents_behind_points(&bounds)?;
+                    automaton = automaton.intersection(&points, &bounds)?;
+                }
                 self.encoded(&automaton, Spelling::Utf8)
             }
             RuleKey::Root(value) => self.root(value),
@@ -440,6 +445,21 @@ impl RuleKey {
             RuleKey::Mark(_) => "mark",
         }
     }
+}
+
+/// Texts in which an `e` stands behind a point alone: parsers of Gemma's calls take `1e5` for a string.
+fn exponents_behind_points(bounds: &Bounds<'_>) -> Result<Dfa> {
+    let set = |letters: &[char]| CharSet::new(letters.iter().map(|&one| (one as u32, one as u32)));
+    let all = CharSet::scalar_values();
+    let mut nfa = ScalarNfa::new();
+    let (before, behind) = (nfa.add_state(), nfa.add_state());
+    nfa.add_start(before);
+    nfa.set_final(before);
+    nfa.set_final(behind);
+    nfa.add_edge(before, &all.difference(&set(&['.', 'e', 'E'])), before);
+    nfa.add_edge(before, &set(&['.']), behind);
+    nfa.add_edge(behind, &all, behind);
+    Dfa::from_nfa(&nfa, bounds)
 }
 
 #[cfg(test)]
