@@ -866,3 +866,38 @@ def test_limits_are_typed(schema: Schema, limits: dict[str, int], limit: str) ->
     with pytest.raises(tokfold.LimitExceededError) as caught:
         Grammar.from_json_schema(schema, limits=tokfold.Limits(**limits))
     assert caught.value.limit == limit
+
+
+DRAFT_3 = "http://json-schema.org/draft-03/schema#"
+
+
+@pytest.mark.parametrize(
+    "keyword", [{"disallow": "string"}, {"divisibleBy": 2}, {"extends": {"minimum": 2}}]
+)
+@pytest.mark.parametrize(
+    ("around", "pointer"),
+    [
+        (lambda one: one, "#"),
+        (lambda one: {"properties": {"a": one}}, "#/properties/a"),
+        (lambda one: {"items": one}, "#/items"),
+        (lambda one: {"$ref": "#/x/y", "x": {"y": one}}, "#/x/y"),
+        (
+            lambda one: {"additionalProperties": {"type": "integer", **one}},
+            "#/additionalProperties",
+        ),
+    ],
+)
+def test_keywords_that_draft_3_alone_has_are_refused(keyword, around, pointer):
+    """Without a note of the schema being asked for."""
+    schema = {"$schema": DRAFT_3, **around(keyword)}
+    with pytest.raises(UnsupportedSchemaError, match="in draft 3 only") as caught:
+        tokfold.Grammar.from_json_schema(schema)
+    assert caught.value.pointer == pointer
+    assert caught.value.keyword == next(iter(keyword))
+    later = {**schema, "$schema": "http://json-schema.org/draft-04/schema#"}
+    assert tokfold.Grammar.from_json_schema(later)
+
+
+def test_what_a_reference_of_draft_3_hides_is_not_looked_at():
+    schema = {"$schema": DRAFT_3, "$ref": "#/x", "x": {"type": "integer"}, "divisibleBy": 2}
+    assert tokfold.recognize(tokfold.Grammar.from_json_schema(schema), "3").accepted

@@ -542,7 +542,9 @@ class TestValidation:
     @pytest.mark.parametrize("given", ['"abc"', '{"a": 1}', 3, [], "3"])
     def test_choices_that_are_no_list_of_texts(self, given) -> None:
         """The class of the server itself refuses some of them before."""
-        with pytest.raises((VLLMValidationError, ValueError), match="are a list of texts|valid list"):
+        with pytest.raises(
+            (VLLMValidationError, ValueError), match=r"are a list of texts|valid list"
+        ):
             verify(make_params(choice=given)[0])
 
     def test_a_tag_that_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:

@@ -466,3 +466,39 @@ def test_many_tools_change_by_what_is_new():
     assert matcher.accept_bytes(b"<f=new>newnew</f><f=008>0081</f>")
     assert not matcher.accept_bytes(b"<f=007>")
     assert json.loads(json.dumps(tags[0])) == tags[0]  # what was given is as it was
+
+
+FRAMES = {
+    "any text": {"type": "any_text"},
+    "without a text": {"type": "any_text", "excludes": ["zz"]},
+    "calls": triggered([tag("one")]),
+    "calls that must come": triggered([tag("one")], at_least_one=True),
+    "one call": triggered([tag("one")], stop_after_first=True),
+    "one call that must come": triggered([tag("one")], at_least_one=True, stop_after_first=True),
+    "before a text": {"type": "sequence", "elements": [triggered([tag("one")]), rule("q")[1]]},
+    "a list": separated([tag("one")]),
+    "a text": {"type": "const_string", "value": "q"},
+    "a number": {"type": "json_schema", "json_schema": {"type": "integer"}},
+    "letters": {"type": "regex", "pattern": "[a-z]*"},
+    "patterns": dispatch([rule("one")]),
+}
+
+
+@pytest.mark.parametrize("before", FRAMES)
+def test_at_the_start_all_grammars_are_as_if_made_anew(before):
+    """A tag that must have a call may not end there because the one before might."""
+    old = compiled(grammar(FRAMES[before]))
+    moves = 0
+    for format in FRAMES.values():
+        new = compiled(grammar(format))
+        try:
+            moved = tokfold.Matcher(old).moved_to(new)
+        except MatcherStateError:
+            continue
+        moves += 1
+        fresh = tokfold.Matcher(new)
+        assert mask_of(moved) == mask_of(fresh), format
+        assert moved.is_accepting == fresh.is_accepting
+        assert moved.shortest() == fresh.shortest()
+        CASES["tags that come and go: grammars of other frames"] += 1
+    assert moves

@@ -296,14 +296,20 @@ impl Matcher {
         }
         let mut out = vec![stop];
         let mut is_anew = !moves.changed;
+        let mut sets: Vec<&[u32]> = Vec::new();
         while let Some((&count, after)) = rest.split_first() {
             let (listed, after) = after.split_at(2 * count as usize);
             rest = after;
             let mut entries: Vec<(u32, u32)> = Vec::with_capacity(count as usize);
             for pair in listed.chunks_exact(2) {
+                let holds = |beneath: &[u32]| listed.chunks_exact(2).any(|one| one == beneath);
                 let moved = match pair[0] {
                     BOTTOM => Some(Moved::Same(BOTTOM)),
-                    top => moves.of(from, top),
+                    top => {
+                        let beneath = sets.get(pair[1] as usize);
+                        let ends = beneath.is_some_and(|set| set.chunks_exact(2).all(holds));
+                        moves.of(from, top, ends)
+                    }
                 };
                 let top = match moved.ok_or_else(|| refused(inside))? {
                     Moved::Same(top) => top,
@@ -328,6 +334,7 @@ impl Matcher {
             }
             out.push(entries.len() as u32);
             out.extend(entries.into_iter().flat_map(|(top, beneath)| [top, beneath]));
+            sets.push(listed);
         }
         if is_anew { Ok(out) } else { Err(refused(inside)) }
     }

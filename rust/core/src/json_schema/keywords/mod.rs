@@ -17,6 +17,7 @@ pub use super::types::{NamedType, Types};
 pub use groups::{Dependency, Items, StatedBound};
 
 use super::decimal::Decimal;
+use super::dialect::ONLY_DRAFT3;
 use super::resolve::Schemas;
 use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
@@ -37,7 +38,7 @@ impl Schemas {
     ///
     /// # Errors
     /// Invalid where the value is neither object nor boolean, Unsupported where its resource needs
-    /// a vocabulary that is unknown.
+    /// a vocabulary that is unknown, or where it is of draft 3 and has a keyword that draft 4 replaced.
     pub fn shape(&self, schema: JsonNodeId) -> Result<Shape<'_>> {
         if let Some(fault) = self.fault_of(schema) {
             return Err(fault.clone());
@@ -46,12 +47,27 @@ impl Schemas {
             JsonNode::Boolean(true) => Ok(Shape::Always),
             JsonNode::Boolean(false) => Ok(Shape::Never),
             JsonNode::Object(object) if object.is_empty() => Ok(Shape::Always),
-            JsonNode::Object(object) => Ok(Shape::Keywords(object)),
+            JsonNode::Object(object) => match self.replaced_by_draft4(schema, object) {
+                Some(keyword) => Err(self.only_draft3(schema, keyword)),
+                None => Ok(Shape::Keywords(object)),
+            },
             other => {
                 let message = format!("a schema is an object or a boolean; found {}", other.kind());
                 Err(self.fault(SchemaFault::Invalid, schema, "", message))
             }
         }
+    }
+
+    /// A keyword of a schema of draft 3 that counts there, and in no later draft.
+    pub(super) fn replaced_by_draft4(
+        &self,
+        schema: JsonNodeId,
+        object: &Object,
+    ) -> Option<&'static str> {
+        let language = self.language(schema);
+        let hides = language.dialect.reference_hides_siblings() && object.get("$ref").is_some();
+        let counts = language.is_draft3 && !hides;
+        ONLY_DRAFT3.into_iter().find(|keyword| counts && object.get(keyword).is_some())
     }
 
     /// The value of a keyword, if the schema has it and the keyword counts there.

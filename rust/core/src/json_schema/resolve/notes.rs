@@ -7,7 +7,7 @@ mod unknown;
 use super::Schemas;
 use crate::budget::Budget;
 use crate::error::Result;
-use crate::json_schema::dialect::{Dialect, Keyword, Language, ONLY_DRAFT3, Role};
+use crate::json_schema::dialect::{Dialect, Keyword, Language, Role};
 use crate::json_schema::types::Types;
 use crate::json_schema::value::{JsonNode, JsonNodeId};
 use std::borrow::Cow;
@@ -117,10 +117,10 @@ impl Schemas {
         let language = self.language(schema);
         let hides = language.dialect.reference_hides_siblings() && object.get("$ref").is_some();
         let mut notes = Vec::new();
+        if let Some(keyword) = self.replaced_by_draft4(schema, object) {
+            return Err(self.only_draft3(schema, keyword));
+        }
         for (name, value) in object.iter() {
-            if language.is_draft3 && ONLY_DRAFT3.contains(&name) && !hides {
-                return Err(self.only_draft3(schema, name));
-            }
             budget.spend(1 + name.len())?;
             let remark = match Keyword::named(name) {
                 None => Some(self.on_unknown(schema, object, name, value)),
