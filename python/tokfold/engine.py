@@ -360,8 +360,9 @@ def compile(
     if isinstance(source, Grammar):
         grammar = source
     else:
-        interrupt = interrupt or Interrupt.of_limits(limits)  # one deadline for both
-        with governing(interrupt._core):
+        if interrupt is None:
+            interrupt = Interrupt.of_limits(limits)  # one deadline for both
+        with governing(Interrupt._of(interrupt, limits)):
             grammar = grammar_of(source, kind, vocabulary, bounds, interrupt)
     grammar = grammar._over(vocabulary)
     ends = Interrupt._of(interrupt, limits)

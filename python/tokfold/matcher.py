@@ -846,8 +846,9 @@ class Matcher(metaclass=Named):
     def cancel(self) -> None:
         """Make the call that another thread is in end with :class:`CancelledError`.
 
-        Stays in force until :meth:`resume`; the state is as it was before that call. Only
-        :meth:`rollback`, :meth:`reset` and what reads attributes still work until then.
+        Stays in force until :meth:`resume`; the state is as it was before that call. Until then
+        :meth:`rollback`, :meth:`reset`, what reads attributes and what makes another matcher
+        (:meth:`fork`, :meth:`moved_to`) still work, and no call that reads text or makes a mask.
         """
         self._is_cancelled = True
         self._core.cancel(True)

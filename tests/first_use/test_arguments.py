@@ -219,6 +219,8 @@ def test_what_is_no_number(value, name) -> None:
     said = "interrupt must be a tokfold.Interrupt or None, not int"
     for call in (matcher.rollback, matcher.accept_token):
         assert refused(call, 0, interrupt=7) == said
+    for source in ({"type": "integer"}, {"format": {"type": "any_text"}}, 'root ::= "a"'):
+        assert refused(tokfold.compile, source, VOCABULARY, interrupt=7) == said
 
 
 @pytest.mark.parametrize("data", ["a", 5, None])

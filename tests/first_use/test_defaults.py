@@ -803,6 +803,8 @@ def test_a_text_that_may_go_on_needs_no_stop_token() -> None:
         ("deepseek-ai/DeepSeek-V3.1", "deepseek_v3_1"),
         ("kimi-k2", "kimi"),
         ("Gemma 3", "gemma"),
+        ("Gemma 4", "gemma_4"),
+        ("gemma-4", "gemma_4"),
     ],
 )
 def test_names_of_families_as_people_write_them(name, family) -> None:
@@ -827,7 +829,7 @@ def test_names_of_families_as_people_write_them(name, family) -> None:
         ("gpt-4", "'gpt-4'; there are"),
         ("gpt2", "'gpt2'; there are"),
         ("gemini-2.5", "'gemini-2.5'; there are"),
-        ("gema", "did you mean 'gemma'?"),
+        ("gema", "did you mean 'gemma' or 'gemma_4'?"),
         ("Llama-4-Scout", "'llama' is Llama 3, which writes calls as JSON, and Llama 4 as Python;"),
     ],
 )

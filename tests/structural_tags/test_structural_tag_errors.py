@@ -240,3 +240,47 @@ def test_limits_that_bound_no_conversion_share_leaves():
     assert (cache.info.misses, cache.info.hits) == (1, 3)
     assemble(given, cache=cache, limits=tokfold.Limits(max_schema_states=1_000))
     assert cache.info.misses == 2
+
+
+STOPS = tokfold.Vocabulary(
+    [*(bytes([byte]) for byte in range(256)), b"</s>", b"<|call|>"], stop_token_ids=[256, 257]
+)
+CALL = "<|call|>"
+
+
+@pytest.mark.parametrize(
+    "format",
+    [
+        tag(CALL, A, "x"),
+        tag("<", A, f"{CALL}x"),
+        of("tags_with_separator", tags=[tag("(", A, ")")], separator=CALL),
+        of("triggered_tags", triggers=[CALL], tags=[tag(CALL, A, "x")]),
+        of("triggered_tags", triggers=["<|call"], tags=[tag(CALL, A, "x")]),
+        of("dispatch", rules=[[CALL, A]]),
+    ],
+)
+@pytest.mark.parametrize("markers", ["tokens", "both"])
+def test_a_stop_token_that_more_must_follow(format, markers):
+    document = {"type": "structural_tag", "format": format, "markers": markers}
+    with pytest.raises(StructuralTagError, match="is the stop token 257") as caught:
+        assemble(document, STOPS)
+    advice = re.search(r"pass (vocabulary\.replace\(.*\))", str(caught.value))
+    assert advice
+    assert assemble(document, eval(advice[1], {"vocabulary": STOPS}))
+
+
+@pytest.mark.parametrize(
+    "format",
+    [tag("(", A, CALL), tag("(", A, ["x", CALL]), tag(CALL, A, ""), tag(CALL, A, ["", "x"])],
+)
+def test_a_stop_token_that_may_end_the_output(format):
+    """The last two are refused where the grammar is made, since their content must follow."""
+    document = {"type": "structural_tag", "format": format, "markers": "tokens"}
+    if format["begin"] == CALL:
+        with pytest.raises(tokfold.UnsupportedGrammarError, match="token 257 is a stop token"):
+            tokfold.compile(document, STOPS)
+        return
+    matcher = tokfold.Matcher(tokfold.compile(document, STOPS))
+    assert matcher.accept_bytes(b"(a")
+    assert matcher.accept_token(257)
+    assert matcher.is_terminated

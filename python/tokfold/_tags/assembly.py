@@ -324,7 +324,7 @@ class _Frame:
                 rules = [(text, self._atom(content, ends)) for text, content in format.rules]
                 marked = [text for text, _ in rules if self._markers.are_in(text)]
                 whole = [
-                    f"{self._literal(text, format, first_whole=True)} {atom}"
+                    f"{self._literal(text, format, first_whole=True, may_end=False)} {atom}"
                     for text, atom in rules
                     if text in marked and not text.startswith(format.excludes)
                 ]
@@ -413,9 +413,13 @@ class _Frame:
         before = self._dispatch(hint, (), False, (*excludes, *(text for text, _ in rules)))
         return self._rule(hint, f"{text} | {before} {some}")
 
-    def _literal(self, text: str, format: Format, *, first_whole: bool = False) -> str:
+    def _literal(
+        self, text: str, format: Format, *, first_whole: bool = False, may_end: bool = True
+    ) -> str:
         """A text of a format, in which special tokens stand for their texts."""
-        return self._markers.atoms(text, format.path, format.type, first_whole=first_whole)
+        return self._markers.atoms(
+            text, format.path, format.type, first_whole=first_whole, may_end=may_end
+        )
 
     def _token_dispatch(
         self, hint: str, rules: Sequence[tuple[int, str]], loop: bool, excludes: Iterable[int]
@@ -475,7 +479,8 @@ class _Frame:
         if isinstance(tag.begin, Token):
             yield f"Token({tag.begin.token})" if begin is None else literal(begin)
         else:
-            yield self._literal(tag.begin if begin is None else begin, tag)
+            begin = tag.begin if begin is None else begin
+            yield self._literal(begin, tag, may_end=_may_have_no_end(tag))
         yield tag.content
         if isinstance(tag.end, Token):
             yield f"Token({tag.end.token})"
@@ -546,7 +551,7 @@ class _Frame:
             ):
                 first += map(self._tag, chosen.tags)
             elif format.at_least_one:
-                text = self._literal(trigger, format)
+                text = self._literal(trigger, format, may_end=False)
                 first.append(f"{text} {rest}" if trigger else rest)
         text = " | ".join(dict.fromkeys(first))
         if not is_free:
@@ -590,10 +595,11 @@ class _Frame:
         if any(self._stands_across(tag, trigger) for tag in tags):
             for tag, begin in begins:
                 if self._markers.starts_in(begin, len(trigger)):
-                    text = self._literal(begin, tag, first_whole=True)
+                    may_end = _may_have_no_end(tag)
+                    text = self._literal(begin, tag, first_whole=True, may_end=may_end)
                     yield f"{text} {self._tag(tag, ('',), begin)}"
         elif self._markers.are_in(trigger):
-            yield f"{self._literal(trigger, format, first_whole=True)} {rest}"
+            yield f"{self._literal(trigger, format, first_whole=True, may_end=False)} {rest}"
 
     def _triggered_tag(self, tag: Tag, triggers: tuple[str, ...], trigger: str) -> str:
         key = id(tag), triggers
@@ -645,7 +651,8 @@ class _Frame:
         tags = self._one_of(f"{name}_tags", chosen, map(self._tag, chosen.written))
         body = tags
         if not format.stop_after_first:
-            more = self._rule(f"{name}_more", f"{self._literal(format.separator, format)} {tags}")
+            separator = self._literal(format.separator, format, may_end=False)
+            more = self._rule(f"{name}_more", f"{separator} {tags}")
             body = self._rule(f"{name}_some", f"{tags} {more}*")
         return body if format.at_least_one else self._rule(name, f"{body}?")
 
@@ -662,3 +669,8 @@ _ANY = "[\\u0000-\\U0010ffff]"
 
 def _ids(tokens: Iterable[int]) -> str:
     return ", ".join(map(str, dict.fromkeys(tokens)))
+
+
+def _may_have_no_end(tag: Tag) -> bool:
+    """Whether the text that ends a tag may be empty."""
+    return not isinstance(tag.end, Token) and "" in tag.end

@@ -28,8 +28,8 @@ def check_ends(format: Format, before: Before) -> None:
             fail(
                 one.path,
                 one.type,
-                "the content may go on for ever, and 'end' is empty; give the tag an end, or "
-                "exclude something from the content",
+                "the content may go on for ever, and 'end' is empty; give the tag an end"
+                + (", or exclude something from the content" * _may_exclude(one.content)),
             )
 
 
@@ -56,6 +56,14 @@ def _is_endless(format: Format) -> bool:
         case formats.Repeat():
             return format.max is None or (format.max != 0 and _is_endless(format.content))
     return isinstance(format, _ENDLESS)
+
+
+def _may_exclude(format: Format) -> bool:
+    return isinstance(format, _WITH_TEXTS + _WITH_TOKENS)
+
+
+_WITH_TEXTS = (formats.AnyText, formats.TriggeredTags, formats.Dispatch)
+_WITH_TOKENS = (formats.AnyTokens, formats.TokenTriggeredTags, formats.TokenDispatch)
 
 
 def _excludes(format: Format) -> bool:

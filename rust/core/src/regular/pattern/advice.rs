@@ -164,7 +164,10 @@ pub(in crate::regular::pattern) fn advice_on_property(
 /// What to do where a backslash stands before a letter that means nothing in ECMA-262.
 pub(super) fn advice_on_escape(letter: char) -> &'static str {
     match letter {
-        'A' | 'B' | 'G' | 'Z' | 'z' => {
+        'G' => {
+            "it stands where the search before ended, and a pattern is read from its start; drop it"
+        }
+        'A' | 'B' | 'Z' | 'z' => {
             "a class holds characters only; put the assertion outside, as `^`, `$` or `\\b`"
         }
         'C' => "it is a byte, and a pattern reads characters; write `[^]` for any character",
