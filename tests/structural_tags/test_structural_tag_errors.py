@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import tokfold
 from strategies.structural_tags import of, tag, token
+from tokfold._tags import fields, reading
 from tokfold._tags.assembly import check_tag
 from tokfold._tags.reading import read
 from tokfold.errors import StructuralTagError, TokfoldError
@@ -284,3 +285,54 @@ def test_a_stop_token_that_may_end_the_output(format):
     assert matcher.accept_bytes(b"(a")
     assert matcher.accept_token(257)
     assert matcher.is_terminated
+
+
+UNKNOWN = [
+    (
+        of("any_text", exclude=["b"]),
+        "format",
+        "there is no field 'exclude'; did you mean 'excludes'?",
+    ),
+    (of("json_schema", json_schema={}, max_whitespace=0), "format", "'max_whitespace_cnt'?"),
+    (
+        of("sequence", elements=[A, of("regex", pattern="a", flags="i")]),
+        "format.elements[1]",
+        "'flags'",
+    ),
+    (tag("<", A, ">") | {"ends": [">"]}, "format", "did you mean 'end'?"),
+    (
+        of("triggered_tags", triggers=["<"], tags=[tag("<", A, ">") | {"stop": True}]),
+        "format.tags[0]",
+        "there is no field 'stop'; there are: type, begin, content, end",
+    ),
+    (
+        of("triggered_tags", triggers=["<"], tags=[tag("<", A, ">")], stop_after_frist=True),
+        "format",
+        "did you mean 'stop_after_first'?",
+    ),
+    (tag(of("token", token=1) | {"text": "x"}, A, ">"), "format.begin", "there is no field 'text'"),
+]
+
+
+@pytest.mark.parametrize(("format", "path", "said"), UNKNOWN)
+def test_a_field_that_there_is_not(format, path, said):
+    with pytest.raises(StructuralTagError, match=re.escape(said)) as caught:
+        grammar_of(format)
+    assert caught.value.path == path
+
+
+def test_a_field_that_the_tag_itself_does_not_have():
+    with pytest.raises(StructuralTagError, match="did you mean 'markers'"):
+        assemble({"type": "structural_tag", "format": A, "marker": "tokens"})
+
+
+@pytest.mark.parametrize("nothing", [None, False, "", [], {}])
+def test_a_field_of_other_releases_that_says_nothing(nothing):
+    assert grammar_of({**A, "later": nothing}) == grammar_of(A)
+    free = of("triggered_tags", triggers=["<"], tags=[tag("<", A, ">")])
+    assert grammar_of({**free, "later": nothing}) == grammar_of(free)
+
+
+def test_every_format_has_its_fields():
+    """A new format needs a row, and no row is of a format that there is not."""
+    assert set(fields._KNOWN) - {""} == set(reading._READERS)

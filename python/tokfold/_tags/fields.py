@@ -6,6 +6,7 @@ Every function takes the object, the name of the field, the path of the format a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from tokfold._json import Number
@@ -15,6 +16,7 @@ __all__ = [
     "LARGEST",
     "Object",
     "budget",
+    "check_known",
     "checked_characters",
     "fail",
     "flag",
@@ -154,6 +156,55 @@ def budget(value: Object, name: str, path: str, format: str) -> int | None:
     if not 0 <= number <= LARGEST:
         fail(path, format, f"'{name}' is a number from 0 to {LARGEST}, or null, not {number}")
     return number
+
+
+_OF_SCHEMAS = {"json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"}
+_HOW_MANY = {"at_least_one", "stop_after_first"}
+_KNOWN: dict[str, set[str]] = {
+    "": {"format", "markers"},
+    "any_text": {"excludes", "max_tokens", "max_chars"},
+    "any_tokens": {"exclude_tokens", "max_tokens"},
+    "const_string": {"value"},
+    "dispatch": {"rules", "loop", "excludes"},
+    "exclude_token": {"exclude_tokens"},
+    "grammar": {"grammar", "syntax"},
+    "json_schema": _OF_SCHEMAS,
+    "optional": {"content"},
+    "or": {"elements"},
+    "plus": {"content"},
+    "qwen_xml_parameter": _OF_SCHEMAS - {"style"},
+    "regex": {"pattern"},
+    "repeat": {"min", "max", "content"},
+    "sequence": {"elements"},
+    "star": {"content"},
+    "tag": {"begin", "content", "end"},
+    "tags_with_separator": {"tags", "separator", *_HOW_MANY},
+    "token": {"token"},
+    "token_dispatch": {"rules", "loop", "exclude_tokens"},
+    "token_triggered_tags": {"trigger_tokens", "tags", "exclude_tokens", *_HOW_MANY},
+    "triggered_tags": {"triggers", "tags", "excludes", *_HOW_MANY},
+}
+"""The fields of each format beside ``type``; of the tag itself by the empty name."""
+
+
+def check_known(value: Object, path: str, format: str) -> None:
+    """Refuse fields that a format does not have, unless they say nothing.
+
+    A misspelled field would leave its condition out, and other releases of XGrammar may have more
+    fields: their classes write them with null, false or nothing in them where they are not used.
+    """
+    known = _KNOWN[format]
+    if value.keys() <= known:
+        return
+    for name, given in value.items():
+        if name in known or name == "type" or given is None or given is False:
+            continue
+        if isinstance(given, str | list | tuple | dict) and not given:
+            continue
+        near = get_close_matches(str(name), known, 1, 0.7)
+        hint = f"; did you mean {near[0]!r}?" if near else ";"
+        fields = ", ".join(sorted(known))
+        fail(path, format, f"there is no field {short(name)}{hint} there are: type, {fields}")
 
 
 _TELLING = (

@@ -98,6 +98,7 @@ def read_tag(tag: object, settings: Settings) -> tuple[Format, Settings]:
         if "structures" in document or "triggers" in document:
             fail("", "", old_form(document))
         fail("", "", "a structural tag has a 'format', and this one has none")
+    fields.check_known(document, "", "")
     markers = document.get("markers", "both")
     if markers not in MARKERS:
         fail("", "", f"'markers' is 'tokens' or 'both', and not {short(markers)}")
@@ -172,6 +173,7 @@ class _Reader:
         if read is None:
             known = ", ".join(sorted(_READERS))
             fail(path, "", f"there is no format of type {short(name)}; there are: {known}")
+        fields.check_known(value, path, name)
         return read(self, value, path, depth)
 
     # ------------------------------------------------------------------- text
@@ -374,6 +376,7 @@ class _Reader:
     def _token_of_tag(self, value: Object, path: str) -> formats.Token:
         if value.get("type", "token") != "token":
             fail(path, "tag", "the one format that can begin or end a tag is 'token'")
+        fields.check_known(value, path, "token")
         return self.token(value, path, 0)
 
     def _tags(self, value: Object, path: str, depth: int, name: str) -> tuple[formats.Tag, ...]:
@@ -383,6 +386,7 @@ class _Reader:
             where = f"{path}.tags[{i}]"
             if not isinstance(item, dict) or item.get("type", "tag") != "tag":
                 fail(where, name, "each of 'tags' is a format of type 'tag'")
+            fields.check_known(item, where, "tag")
             # a tag here is part of the format around it: it is no level of its own
             tags.append(self.tag(item, where, depth))
         return tuple(tags)
