@@ -582,6 +582,9 @@ class Grammar(Built, metaclass=Named):
             raise wrong_type("a Lark grammar", "a str", text)
         if dialect not in ("rust", "python"):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
+        for name, part in (named or {}).items():
+            if not isinstance(part, str | Grammar):
+                raise wrong_type(f"named[{name!r}]", "Lark text or a tokfold.Grammar", part)
         source = LarkSource(text, start, dialect, dict(named or {}))
         if vocabulary is not None:
             _check_vocabulary(vocabulary)

@@ -824,3 +824,21 @@ def test_tokens_that_grammar_text_names() -> None:
         with pytest.raises((UnsupportedGrammarError, tokfold.GrammarSyntaxError)) as caught:
             Grammar.from_ebnf(f"root ::= <|x|> <|x|> {wrong}", vocabulary=vocabulary)
         assert (caught.value.line, caught.value.column) == (1, 22)
+
+
+def test_what_is_no_grammar_of_a_name_in_lark():
+    with pytest.raises(
+        TypeError, match=r"named\['x'\] must be Lark text or a tokfold\.Grammar, not int"
+    ):
+        Grammar.from_lark('start: "a"', named={"x": 5})
+
+
+@pytest.mark.parametrize(
+    ("dialect", "wrong", "named"),
+    [("python", "(?&a)", "(?P<n>a)"), ("ecma", "(?-:a)", "(?<n>a)")],
+)
+def test_the_advice_on_groups_is_that_of_the_dialect(dialect, wrong, named):
+    with pytest.raises(GrammarSyntaxError, match="there is no such group") as caught:
+        Grammar.from_regex(wrong, dialect=dialect)
+    assert named.replace("n>a)", "name>") in str(caught.value)
+    assert Grammar.from_regex(named, dialect=dialect)

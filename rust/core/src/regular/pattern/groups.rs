@@ -82,8 +82,14 @@ impl PatternParser<'_> {
     }
 
     fn unknown_group(&self, at: usize) -> PatternError {
-        let message = "there is no such group; write `(?:`, `(?=`, `(?!`, `(?<=`, `(?<!`, \
-                       `(?<name>` or `(?i:`, or `\\(` for a parenthesis";
+        let named = match self.reading {
+            PatternReading::Python => "(?P<name>",
+            _ => "(?<name>",
+        };
+        let message = format!(
+            "there is no such group; write `(?:`, `(?=`, `(?!`, `(?<=`, `(?<!`, `{named}` or `(?i:`, or `\\(` for a \
+             parenthesis"
+        );
         PatternError::syntax("`(?`", message, at)
     }
 
