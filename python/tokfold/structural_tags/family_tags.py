@@ -147,8 +147,8 @@ def _arguments(call: Call, tool: Tool, request: Request) -> Json:
         found["style"] = call.style
     if request.any_order:
         found["any_order"] = True
-    if request.max_whitespace_cnt != MAX_WHITESPACE:
-        found["max_whitespace_cnt"] = request.max_whitespace_cnt
+    # said also where it is the default: other libraries have another one
+    found["max_whitespace_cnt"] = request.max_whitespace_cnt
     excludes = request.excluded(call.excludes)
     if request.exclude_end_markers:
         excludes += [*call.cuts, *filter(None, [request.end_of_reasoning])]

@@ -183,7 +183,7 @@ const REFUSED: &[(&str, &str, u32, &str)] = &[
     (r"[\w--\d]", "class", 4, "and `\\[` and `\\]` for brackets that are characters"),
     ("^[]abc]$", "`[]`", 2, "write `\\]` for each bracket that is a character"),
     ("^[^]abc]$", "`[]`", 2, "write `\\]` for each bracket that is a character"),
-    (r"a\Gb", "`\\G`", 2, "as `^`, `$` or `\\b`"),
+    (r"a\Gb", "`\\G`", 2, "a pattern is read from its start; drop it"),
     (r"a\Kb", "`\\K`", 2, "drop it"),
     (r"\R", "`\\R`", 1, "write `(?:\\r\\n|[\\n\\v\\f\\r\\x85\\u2028\\u2029])`"),
     (r"\X", "`\\X`", 1, "write `[^]` for any character"),
