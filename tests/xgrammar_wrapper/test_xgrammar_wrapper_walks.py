@@ -153,7 +153,8 @@ class Pair:
 
     def __init__(self, plain: xgr.GrammarMatcher, wrapped: txgr.GrammarMatcher, size: int):
         self.plain, self.wrapped, self.size = plain, wrapped, size
-        self.masks_agree = True
+        # beside ExcludeToken, XGrammar's masks are not always what its accept_token takes
+        self.masks_agree = wrapped._compiled.is_compressed
 
     def check(self) -> np.ndarray | None:
         """Compare everything that can be seen; return the wrapped mask, None once terminated."""
