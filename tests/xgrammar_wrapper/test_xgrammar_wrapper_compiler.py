@@ -57,6 +57,32 @@ def test_the_grammar_comes_back_as_from_xgrammar() -> None:
     assert txgr.GrammarCompiler(make_info()).compile_grammar(compiled.grammar).is_compressed
 
 
+@pytest.mark.skipif(IS_028, reason="XGrammar 0.2.8 reads no Lark in structural tags")
+@pytest.mark.parametrize(
+    "lark",
+    [
+        'start: "a" <end> "b"*',
+        'start: "a" w "x"\nw[capture]: /[ab]+/',
+        'start: ("a" | <end>)+ /b+/',
+    ],
+)
+def test_lark_in_structural_tags(lark: str) -> None:
+    tag = {"format": {"type": "grammar", "grammar": lark, "syntax": "lark"}}
+    tokens = [*TOKENS[:8], b"<end>", *TOKENS[9:]]
+    info = make_info(tokens, [5])
+    compiled = txgr.GrammarCompiler(info, strict=True).compile_structural_tag(tag)
+    assert compiled.is_compressed
+    plain = xgr.GrammarCompiler(info, cache_enabled=False).compile_structural_tag(tag)
+    matchers = [make(one) for make, one in zip(makers(), (plain, compiled), strict=True)]
+    for token in (0, 8, 1, 1, 6, 5):
+        theirs, wrapped = (allowed(matcher, 40) for matcher in matchers)
+        assert theirs == wrapped
+        first, second = (matcher.accept_token(token) for matcher in matchers)
+        assert first == second
+        if matchers[0].is_terminated():
+            break
+
+
 def test_token_strings_of_structural_tags_are_resolved() -> None:
     info = make_info()
     tag = {

@@ -279,13 +279,12 @@ class GrammarCompiler:
                 json_text(value, "structural tag", TAG_LEVELS)
         text = _get_structural_tag_str_from_args(list(args), kwargs)
         levels = _converters.check_tag(text)
-        return self._cached(
-            ("structural tag", text),
-            lambda: self._compile(
-                xgr.Grammar.from_structural_tag(with_token_ids(text, self._token_id)),
-            ),
-            levels,
-        )
+
+        def make() -> CompiledGrammar:
+            grammar, trust_lookahead = self._of_tag(with_token_ids(text, self._token_id))
+            return self._compile(grammar, trust_lookahead=trust_lookahead)
+
+        return self._cached(("structural tag", text), make, levels)
 
     def recompile(self, grammar: xgr.Grammar, *, trust_lookahead: bool) -> CompiledGrammar:
         """Compile a grammar that a compiler of this package has compiled before.
@@ -410,6 +409,20 @@ class GrammarCompiler:
         except RuntimeError:  # XGrammar's, of a pattern that it cannot read
             compile_plain()  # raises it with the name of the user's rule
             raise
+
+    def _of_tag(self, text: str) -> tuple[xgr.Grammar, bool]:
+        """The grammar of a structural tag, and whether XGrammar wrote every lookahead in it."""
+        try:
+            return xgr.Grammar.from_structural_tag(text), False
+        except RuntimeError:
+            if IS_028 or '"lark"' not in text:
+                raise
+        # special tokens that Lark text names are resolved by XGrammar's compiler alone
+        compiler = xgr.GrammarCompiler(
+            self._source.info, cache_enabled=False, enable_dynamic_compilation=True
+        )
+        # which writes a lookahead where it finds one implied
+        return compiler.compile_structural_tag(text).grammar, "(=" not in text
 
     def _token_id(self, token: str) -> int:
         if not token:
