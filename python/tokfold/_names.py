@@ -84,6 +84,7 @@ NAMES: dict[str, dict[str, tuple[str, str]]] = {
         "fill_next_token_bitmask": (_XG, "matcher.fill_bitmask(bitmask, row)"),
         "traverse_draft_tree": (_XG, "matcher.fill_bitmask_draft(token_ids, bitmask, parents)"),
         "find_jump_forward_string": (_XG, "matcher.forced_bytes()"),
+        "find_jump_forward_tokens": (_XG, "matcher.forced_tokens()"),
         "is_completed": (_XG, "matcher.is_accepting, or is_terminated behind the stop token"),
         "max_rollback_tokens": (_XG, "matcher.num_steps: every step can be taken back"),
         "compute_bitmask": (_LL, "matcher.fill_bitmask(bitmask, row)"),

@@ -1,4 +1,4 @@
-"""Inputs on which XGrammar 0.2.8 ends the process, or never returns: refused, or bounded."""
+"""Inputs on which XGrammar ends the process, or never returns: refused, or bounded."""
 
 from __future__ import annotations
 

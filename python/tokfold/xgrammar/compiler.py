@@ -418,9 +418,8 @@ class GrammarCompiler:
             if IS_028 or '"lark"' not in text:
                 raise
         # special tokens that Lark text names are resolved by XGrammar's compiler alone
-        compiler = xgr.GrammarCompiler(
-            self._source.info, cache_enabled=False, enable_dynamic_compilation=True
-        )
+        options = dict(self._options, enable_dynamic_compilation=True)
+        compiler = xgr.GrammarCompiler(self._source.info, **options)
         # which writes a lookahead where it finds one implied
         return compiler.compile_structural_tag(text).grammar, "(=" not in text
 

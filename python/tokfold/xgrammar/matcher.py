@@ -445,6 +445,13 @@ class GrammarMatcher:
 
         Raises:
             MatcherStateError: as for :meth:`find_jump_forward_string`.
+
+        Example:
+            >>> from tokfold import xgrammar as xgr
+            >>> info = xgr.TokenizerInfo(["ab", "c", "</s>"], stop_token_ids=[2])
+            >>> compiled = xgr.GrammarCompiler(info).compile_grammar('root ::= "abab" "c"?')
+            >>> xgr.GrammarMatcher(compiled).find_jump_forward_tokens()
+            [0, 0]
         """
         if self._inner.is_terminated() or self._inner.is_completed():
             return []

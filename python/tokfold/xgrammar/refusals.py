@@ -39,7 +39,7 @@ __all__ = ["refuse_crash", "refuse_inexact"]
 
 
 def refuse_crash(form: GrammarForm, text: str | None = None) -> None:
-    """Raise for a grammar that XGrammar 0.2.8 dies of.
+    """Raise for a grammar that XGrammar dies of.
 
     It unrolls a repetition of a rule that is nothing but a repetition by unrolling that one
     first, so it never ends where rules repeat each other in a circle: ``root ::= root{0,2}``. A
