@@ -51,6 +51,11 @@ GRAMMARS: dict[str, str] = {
     "nullable": 'root ::= a b a\na ::= "x"*\nb ::= ("y" a)?',
     "bounded repeat": 'root ::= "a"{2,5} ("b" "c"?){0,3}',
     "long repeat": 'root ::= [a-c]{3,300} "d"',
+    # XGrammar 0.2.9 counts such characters, and decides many tokens by the count alone
+    "counted characters": 'root ::= "\\"" [^"\\\\]{2,5} "\\"" | "x" [^,]{0,300} ","',
+    "counted side by side": 'root ::= ("(" [^)]{2,4} ")" | "(" [^)]{0,3} ")x")* [^a]{1,3} "a"?',
+    "counted in turns": 'root ::= (a | b)* "x"\na ::= [^a]{3,} "a" | "b"\nb ::= [^ab]{1,200} "a"',
+    "counted, no less": 'root ::= "a" [^"é]{4} "\\"" [^"é]{4,} "\\"" root?',
     "repeat of a rule": 'root ::= w{2,} "."\nw ::= [a-z]+ " "?',
     "unicode": 'root ::= [é-ü]+ "€"? [^a]*',
     "any character": "root ::= [^]*",
@@ -310,6 +315,7 @@ REFUSED = (
 TERMINALS = (
     *('"a"', '"b"', '"ab"', '"xa"', '"("', '")"', '"é"', '" "', '"\\0"', '"xb"', '"\\""', '"12"'),
     *("[a-c]", "[^a]", "[x-z]", "[é-ü]", "[0-9]", '[^"\\\\]', '""'),
+    *('([^"]{0,2} "\\"")', '([^ab]{2,3} "b")', '([^a]{1,} "a")'),
 )
 QUANTIFIERS = ("", "", "", "", "*", "?", "+", "{1,3}", "{2,}")
 
