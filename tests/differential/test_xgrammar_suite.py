@@ -269,7 +269,12 @@ def test_what_we_refuse(name: str, reason: str) -> None:
 def test_where_xgrammar_takes_more(name: str) -> None:
     """Up to the first step at which we differ, and there every token that we take."""
     case = CASES_BY_NAME[name]
-    compiled = tokfold.compile(grammar_of(case, vocabulary_of(case)), vocabulary_of(case))
+    vocabulary = vocabulary_of(case)
+    compiled = tokfold.compile(
+        grammar_of(case, vocabulary),
+        vocabulary,
+        options=tokfold.CompileOptions(check_tokens=False),
+    )
     for steps in case["walks"]:
         matcher = tokfold.Matcher(compiled)
         for kind, *rest in steps:
