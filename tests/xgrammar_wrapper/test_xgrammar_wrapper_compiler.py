@@ -51,6 +51,14 @@ def test_a_grammar_that_names_tokens_comes_back() -> None:
     assert str(compiled.grammar) == str(plain.grammar)
 
 
+def test_the_forms_of_other_releases_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"v1": "0.1.0", "v2": "0.1.1"}
+    monkeypatch.setattr("tokfold.xgrammar.forms.SERIALIZATION_VERSIONS", known)
+    both = r"tokfold reads v1 of xgrammar 0\.1\.0 and v2 of xgrammar 0\.1\.1: install"
+    with pytest.raises(tokfold.UnsupportedGrammarError, match=both):
+        txgr.GrammarCompiler(make_info()).compile_grammar('root ::= "a"')
+
+
 def test_the_grammar_comes_back_as_from_xgrammar() -> None:
     plain, compiled = compiled_pair('root ::= root "a" | b\nb ::= "b" | "bb"')
     assert str(compiled.grammar) == str(plain.grammar)
