@@ -7,8 +7,8 @@ skipped, for want of a tokenizer or a renderer from the network, leave nothing; 
 will do there is one of single bytes, and what it reads is noted as text. The tests are in the
 source distribution; run this anew when XGrammar's version changes:
 
-    $ pip download --no-deps --no-binary xgrammar xgrammar==0.2.8 && tar xzf xgrammar-0.2.8.tar.gz
-    $ python tests/differential/record_xgrammar_suite.py xgrammar-0.2.8/tests
+    $ pip download --no-deps --no-binary xgrammar xgrammar==0.2.9 && tar xzf xgrammar-0.2.9.tar.gz
+    $ python tests/differential/record_xgrammar_suite.py xgrammar-0.2.9/tests
 
 The first line of the file says where it is from. Each other line is a case:
 
@@ -185,9 +185,9 @@ class Recorder:
                 result.source = {"ebnf": str(result)}
             return result
 
-        def begun_compiler(make: Any, this: Any, info: Any, *args: Any, **options: Any) -> None:
-            make(this, info, *args, **options)
-            this.info = info
+        def begun_compiler(make: Any, this: Any, *args: Any, **options: Any) -> None:
+            make(this, *args, **options)
+            this.info = args[0] if args else options["tokenizer_info"]
 
         def compile_tag(make: Any, this: Any, *args: Any, **options: Any) -> Any:
             source = {"tag": _get_structural_tag_str_from_args(list(args), options)}
@@ -273,6 +273,10 @@ class Recorder:
             put_between(owner, name, between)
 
 
+def not_here(*args: Any, **options: Any) -> None:
+    raise FileNotFoundError("the recorder asks nothing of the network")
+
+
 def put_between(owner: Any, name: str, between: Callable[..., Any]) -> None:
     raw = vars(owner)[name]
     is_static = isinstance(raw, staticmethod)
@@ -286,7 +290,7 @@ def put_between(owner: Any, name: str, between: Callable[..., Any]) -> None:
 
 
 def written(text: str | bytes) -> str:
-    """As JSON has it. A test with bytes that are no text fails, and is left out; there is none."""
+    """As JSON has it. A test with bytes that are no text fails, and is left out."""
     return text if isinstance(text, str) else text.decode()
 
 
@@ -313,6 +317,8 @@ def main(folder: Path) -> None:
     sys.path.insert(0, str(folder / "python"))
     loader = types.ModuleType("tokenizer_utils")
     loader.__dict__["load_tokenizer"] = lambda *args, **options: ByteTokenizer()
+    for name in ("load_config", "load_model_file", "local_model_path"):
+        loader.__dict__[name] = not_here
     sys.modules["tokenizer_utils"] = loader
     put_between(xgr.TokenizerInfo, "from_huggingface", lambda make, *args, **options: BYTES)
     about = re.compile(rf"structural_tag|{MACROS.pattern}")

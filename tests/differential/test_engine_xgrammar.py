@@ -31,7 +31,7 @@ from strategies.engine import compiled_with  # noqa: E402
 
 FOLDER = Path(__file__).parents[2] / "grammars"
 GRAMMARS = sorted(FOLDER.glob("*/*.gbnf"))
-STOP = b"</s>"
+STOP = b""  # XGrammar takes one with bytes where these complete the text
 POSITIONS = 200 if LONG else 14
 """Masks compared for each text."""
 LONGEST = 1_500 if LONG else 260

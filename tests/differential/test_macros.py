@@ -39,7 +39,7 @@ from tokfold.xgrammar.forms import GrammarForm  # noqa: E402
 from tokfold.xgrammar.spelling import in_bytes, needs_bytes, spell  # noqa: E402
 
 MANY = LONG_FACTOR if LONG else 1
-STOP = b"</s>"
+STOP = b""  # XGrammar takes one with bytes where these complete the text
 
 
 class Beside:

@@ -39,6 +39,7 @@ from tokfold.structural_tags import (  # noqa: E402
     families,
     for_model,
 )
+from tokfold.xgrammar.forms import IS_028  # noqa: E402
 
 ROOT = Path(__file__).resolve().parents[2]
 MANY = LONG_FACTOR if LONG else 1
@@ -364,6 +365,16 @@ def test_token_formats_as_text_in_xgrammars_matcher(name):
             read.append(PIECES[chosen])
 
 
+def is_taken_within(matcher: tokfold.Matcher, token: int) -> bool:
+    """Whether free tokens begin behind the first bytes of one: XGrammar 0.2.9 takes it from there,
+    whole. Ours begins at the borders of tokens."""
+    piece = PIECES[token]
+    forks = [(matcher.fork(), piece[:count]) for count in range(1, len(piece))]
+    return not IS_028 and any(
+        fork.accept_bytes(first) and fork.accept_token(token) for fork, first in forks
+    )
+
+
 @pytest.mark.parametrize("name", TOKEN_FORMATS)
 def test_token_formats_token_by_token(name):
     tag = {"type": "structural_tag", "format": TOKEN_FORMATS[name]}
@@ -376,7 +387,10 @@ def test_token_formats_token_by_token(name):
         for _ in range(8):
             assert matcher.is_accepting == plain.is_completed(), read
             takes = [matcher.fork().accept_token(i) for i in range(len(PIECES))]
-            assert takes == [plain.fork().accept_token(i) for i in range(len(PIECES))], read
+            said = [plain.fork().accept_token(i) for i in range(len(PIECES))]
+            differing = [i for i in range(len(PIECES)) if takes[i] != said[i]]
+            assert all(said[i] and is_taken_within(matcher, i) for i in differing), read
+            CASES["structural tags: taken by XGrammar within a token"] += len(differing)
             CASES["structural tags: tokens beside XGrammar's"] += len(PIECES)
             if not any(takes):
                 break

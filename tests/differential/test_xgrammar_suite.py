@@ -57,6 +57,30 @@ REFUSED = {
         "test_lark_suffix_stop_round_trip_serialization_and_cache-2",
     },
 }
+# New in XGrammar 0.2.9, and not read by us yet: a style of schemas, and Lark in structural tags.
+NOT_YET = {
+    "'style' is one of": {
+        "test_gemma_4_auto_tool_call_trigger_dispatches-1",
+        *(f"test_gemma_4_exclude_special_tokens-{n}" for n in (1, 2, 3)),
+        "test_gemma_4_single_token_delimiter_walk-1",
+        *(f"test_gemma_4_tool_argument_exclusions-{n}" for n in (1, 2, 3, 4)),
+        "test_gemma_structural_tag_excludes-1",
+        *(f"test_specific_functions_cases-{n}" for n in (15, 38, 53)),
+    },
+    "this is Lark": {
+        "test_lark_grammar_format-1",
+        "test_lark_grammar_format_resolves_special_tokens_with_compiler_tokenizer-1",
+    },
+}
+# XGrammar takes more here than we do, which docs/differences.md describes.
+MORE = {
+    # a stop token by its bytes or its id, where these complete the text
+    "test_stop_token_mid_token_exclude_probe-2",
+    "test_stop_token_terminal_matching_paths-2",
+    # a token of which the first bytes end a text, and free tokens begin there
+    *(f"test_stag_free_text_region_entered_mid_token-{n}" for n in range(1, 7)),
+    "test_token_edge_in_lookahead_entered_mid_token-1",
+}
 # XGrammar's matcher loses its way after a token of several bytes that is read both whole and as
 # bytes (test_token_edges_xgrammar.py): it refuses what may follow such a token.
 LOST = {"test_e2e_mixed_tag_and_token_dispatch-2"}
@@ -211,7 +235,7 @@ def name_of(case: dict[str, Any]) -> str:
 
 
 CASES_BY_NAME = {name_of(case): case for case in RECORDED}
-EXCEPTIONS = LOST.union(TAKEN, *REFUSED.values())
+EXCEPTIONS = LOST.union(TAKEN, MORE, *REFUSED.values(), *NOT_YET.values())
 
 
 @pytest.mark.parametrize("name", sorted(CASES_BY_NAME.keys() - EXCEPTIONS))
@@ -227,12 +251,43 @@ def test_replayed(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"), [(name, reason) for reason in REFUSED for name in sorted(REFUSED[reason])]
+    ("name", "reason"),
+    [
+        (name, reason)
+        for table in (REFUSED, NOT_YET)
+        for reason in table
+        for name in sorted(table[reason])
+    ],
 )
 def test_what_we_refuse(name: str, reason: str) -> None:
     """If one of these fails we take it now: leave it out of the list."""
-    with pytest.raises((tokfold.UnsupportedGrammarError, tokfold.SchemaError), match=reason):
+    with pytest.raises(tokfold.TokfoldError, match=reason):
         replay(CASES_BY_NAME[name])
+
+
+@pytest.mark.parametrize("name", sorted(MORE))
+def test_where_xgrammar_takes_more(name: str) -> None:
+    """Up to the first step at which we differ, and there every token that we take."""
+    case = CASES_BY_NAME[name]
+    vocabulary = vocabulary_of(case)
+    compiled = tokfold.compile(
+        grammar_of(case, vocabulary),
+        vocabulary,
+        options=tokfold.CompileOptions(check_tokens=False),
+    )
+    for steps in case["walks"]:
+        matcher = tokfold.Matcher(compiled)
+        for kind, *rest in steps:
+            if kind == "mask":
+                ours, _ = mask_of(matcher, len(case["tokens"]))
+                taken = {token for token, bit in enumerate(ours) if bit}
+                assert taken <= set(rest[0])
+                if taken < set(rest[0]):
+                    break
+            else:
+                check_step(matcher, [kind, *rest], steps)
+        else:
+            pytest.fail("we differ nowhere: leave it out of the list")
 
 
 @pytest.mark.parametrize("name", sorted(TAKEN))
@@ -263,7 +318,7 @@ def test_where_xgrammar_loses_its_way(name: str) -> None:
 
 def test_the_file_is_whole() -> None:
     """Of the version that our converters are, with a name for each case."""
-    assert HEADER["version"] == "0.2.8"
+    assert HEADER["version"] == "0.2.9"
     assert len(CASES_BY_NAME) == len(RECORDED)
     count = {key: sum(len(case.get(key, ())) for case in RECORDED) for key in ("texts", "walks")}
     assert len(RECORDED) > 1_100

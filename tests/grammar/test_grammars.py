@@ -55,7 +55,7 @@ class ByteMatcher:
 
     def __init__(self, text: str) -> None:
         xgr = pytest.importorskip("xgrammar")
-        vocabulary = [bytes([byte]) for byte in range(256)] + [b"</s>"]
+        vocabulary = [bytes([byte]) for byte in range(256)] + [b""]
         info = xgr.TokenizerInfo(vocabulary, vocab_type=xgr.VocabType.RAW, stop_token_ids=[STOP])
         compiler = xgr.GrammarCompiler(info, cache_enabled=False)
         self._new_matcher = xgr.GrammarMatcher

@@ -559,6 +559,7 @@ def test_counts_are_those_of_the_converter():
         (r"\(\)\[a{,2}", 10, 4),
         ("(?:a)(?<n>b)", 4, 1),
         ("[^(]a", 14, 1),
+        (r"\s[\S]a", 62, 2),
     ],
 )
 def test_counts_of_patterns(pattern, states, joints):

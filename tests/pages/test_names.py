@@ -199,6 +199,9 @@ def test_names_are_those_of_xgrammar() -> None:
         "GrammarCompiler": xgrammar.GrammarCompiler,
         "Vocabulary": xgrammar.TokenizerInfo,
     }
+    is_old = xgrammar.get_serialization_version() == "v16"  # of 0.2.8
+    newer = {"find_jump_forward_tokens"} if is_old else set()
     for owner, names in NAMES.items():
         for name, (library, _) in names.items():
-            assert library != "XGrammar" or hasattr(theirs[owner], name), (owner, name)
+            if library == "XGrammar" and name not in newer:
+                assert hasattr(theirs[owner], name), (owner, name)

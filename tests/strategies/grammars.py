@@ -177,7 +177,7 @@ class _Builder:
 def is_bare_repetition(body: Expr) -> bool:
     """Whether a rule is nothing but a repetition.
 
-    Compiling `r ::= r{0,2}`, or the same by way of another rule, overflows XGrammar 0.2.8's stack.
+    Compiling `r ::= r{0,2}`, or the same by way of another rule, overflows XGrammar's stack.
     """
     if isinstance(body, Seq):
         rest = [item for item in body.items if not isinstance(item, Empty)]

@@ -11,8 +11,16 @@ import numpy as np
 import tokfold
 import xgrammar as xgr
 from tokfold import xgrammar as txgr
+from tokfold.xgrammar.forms import IS_028
 from tokfold.xgrammar.vocabulary import fillers
-from xgrammar_wrapper.xgrammar_pairs import TOKENS, allowed, compiled_pair, make_info, makers
+from xgrammar_wrapper.xgrammar_pairs import (
+    STOPS,
+    TOKENS,
+    allowed,
+    compiled_pair,
+    make_info,
+    makers,
+)
 
 # ------------------------------------------------------------------------ names
 
@@ -226,7 +234,117 @@ def test_several_stop_tokens_and_termination_without() -> None:
     assert not matcher.accept_token(5)
     assert matcher.accept_token(0)
     assert matcher.is_terminated()
-    assert allowed(matcher, 40) == [1, 5, 8]
+    # XGrammar 0.2.8 has stop tokens in masks here, though it takes none
+    assert allowed(matcher, 40) == ([1, 5, 8] if IS_028 else [1])
+
+
+STOPS_AS_TEXT = {
+    "its text completes the text": ('root ::= "a" "</s>"? "b"?', [b"a"], [5]),
+    "its text may go on": ('root ::= "a" "</s>" "b"?', [b"a"], [5]),
+    "its text has to go on": ('root ::= "a" "</s>" "b"', [b"a"], []),
+    "its text is begun": ('root ::= "a" "</s>"', [b"a", b"</"], []),
+    "two, one of a class with others": ('root ::= "b" [a-z</>]{1,5}', [b"b"], [5, 8]),
+    "by its id": ("root ::= Token(8)", [], [8]),
+    "by its id, and then more": ('root ::= Token(8) "a"', [], []),
+    "by its id or by its text": ('root ::= Token(8) "a" | "<end>" | "</s>"', [], [5, 8]),
+}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("name", STOPS_AS_TEXT)
+def test_stop_tokens_that_are_text(name: str, alone: bool) -> None:
+    grammar, before, taken = STOPS_AS_TEXT[name]
+    plain, compiled = compiled_pair(grammar)
+    assert compiled.is_compressed
+    matchers = [
+        make(one, terminate_without_stop_token=alone)
+        for make, one in zip(makers(), (plain, compiled), strict=True)
+    ]
+    for matcher in matchers:
+        for text in before:
+            assert matcher.accept_string(text)
+        ends = matcher.is_completed() and not alone
+        expected = [5, 8] if ends else [] if IS_028 else taken
+        found = [token for token in allowed(matcher, 40) if token in STOPS]
+        assert IS_028 or found == expected
+        assert [token for token in STOPS if matcher.fork().accept_token(token)] == expected
+        for token in expected:
+            fork = matcher.fork()
+            assert fork.accept_token(token)
+            assert fork.is_terminated()
+            assert not fork.accept_token(token)
+            fork.rollback(1)
+            assert allowed(fork, 40) == allowed(matcher, 40)
+
+
+@pytest.mark.skipif(IS_028, reason="XGrammar 0.2.8 takes no stop token as text")
+def test_a_stop_token_is_in_the_captures_where_it_is_text() -> None:
+    for make, compiled in zip(
+        makers(), compiled_pair('root[capture="r"] ::= "a" [^x]*'), strict=True
+    ):
+        matcher = make(compiled)
+        assert matcher.accept_token(0)
+        assert matcher.accept_token(5)  # ends
+        assert matcher.get_captures() == [("r", b"a")]
+    for make, compiled in zip(
+        makers(), compiled_pair('root[capture="r"] ::= "a" [^x]+'), strict=True
+    ):
+        matcher = make(compiled)
+        assert matcher.accept_token(0)
+        assert matcher.accept_token(5)  # is text
+        assert matcher.get_captures() == [("r", b"a</s>")]
+
+
+@pytest.mark.skipif(IS_028, reason="XGrammar 0.2.8 takes no stop token as text")
+def test_stop_tokens_that_are_text_of_many_classes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tokfold.xgrammar.vocabulary.MAX_STOP_CLASSES", 1)
+    plain, compiled = compiled_pair('root ::= "a" "</s>" | "ab" "</s>"? | "x" "<end>"')
+    for override in (None, [5, 8], [5, 8, 3]):
+        ours, theirs = (
+            make(one, override_stop_tokens=override)
+            for make, one in (
+                (txgr.GrammarMatcher, compiled),
+                (xgr.GrammarMatcher, plain),
+            )
+        )
+        for text in ("a", "b"):
+            assert ours.accept_string(text) == theirs.accept_string(text)
+            assert allowed(ours, 40) == allowed(theirs, 40)
+    with pytest.warns(tokfold.FallbackWarning, match="stop token 1 is text"):
+        ours = txgr.GrammarMatcher(compiled, override_stop_tokens=[1])
+    theirs = xgr.GrammarMatcher(plain, override_stop_tokens=[1])
+    for text in ("a", "b"):
+        assert allowed(ours, 40) == allowed(theirs, 40)
+        assert ours.accept_string(text) == theirs.accept_string(text)
+
+
+# ------------------------------------------------------------------- jump-forward
+
+JUMPS = {
+    "whole tokens": ('root ::= "abab" [xy]', b"", [2, 2]),
+    "a longer token may follow": ('root ::= "abb" [xy]', b"", [2]),
+    "bytes of one character": ('root ::= "x" ("é" | "è")', b"", [6, 11]),
+    "the rest of a character": ('root ::= "x" "é" "xa" ("x" | "y")', b"x\xc3", []),
+    "no choice of tokens": ("root ::= Token(5)", b"", []),
+    "a token or the same text": ('root ::= "x" (Token(4) | "x" "y")', b"", [6]),
+    "a token or a character": ('root ::= "x" (Token(4) | "é" | "è")', b"", [6]),
+    "complete": ('root ::= "x" "x"?', b"x", []),
+}
+
+
+@pytest.mark.parametrize("name", JUMPS)
+def test_jump_forward_in_tokens(name: str) -> None:
+    grammar, before, expected = JUMPS[name]
+    for make, compiled in zip(makers(), compiled_pair(grammar), strict=True):
+        matcher = make(compiled)
+        assert matcher.accept_string(before)
+        if make is xgr.GrammarMatcher and IS_028:
+            continue
+        found = matcher.find_jump_forward_tokens()
+        if IS_028 and "a token or" in name:
+            expected = found  # it passes over tokens that are taken whole
+        assert found == expected
+        assert [matcher.accept_token(token) for token in found] == [True] * len(found)
 
 
 # ---------------------------------------------------------------------- captures

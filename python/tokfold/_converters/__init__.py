@@ -1,6 +1,6 @@
 r"""The one door to XGrammar's converters: what could end the process or take minutes stays outside.
 
-Only :mod:`tokfold.xgrammar` calls the converters. XGrammar 0.2.8 converts JSON schemas, patterns,
+Only :mod:`tokfold.xgrammar` calls the converters. XGrammar converts JSON schemas, patterns,
 Lark text and structural tags by recursion, without bounds of its own. What it would do is counted
 here first, in time linear in the text and without recursion, and what is too much is refused by
 name. What is deep but not too deep is converted in a thread whose stack is made for it, so that a

@@ -9,6 +9,7 @@ from typing import Any
 
 from tokfold import _json
 from tokfold._converters.bounds import MAX_EXCLUDED, MAX_GRAMMAR_NESTING, MAX_MACRO_WORK
+from tokfold._converters.lark import check_lark
 from tokfold._converters.patterns import check_macro, check_pattern
 from tokfold._converters.schemas import check_schema
 from tokfold._text_checks import (
@@ -127,6 +128,8 @@ def check_tag(text: object) -> int:
                     continue
                 elif key == "grammar" and isinstance(value, str):
                     deep, more = check_grammar(value), 0
+                    if node.get("syntax") == "lark":  # which XGrammar 0.2.8 does not look at
+                        deep = max(deep, check_lark(value))
                 else:
                     todo.append((value, here, depth + 1, is_repeated))
                     continue

@@ -191,7 +191,7 @@ def _counts_well(automaton: Automaton, automata: dict[str, Automaton], empty: se
     """Whether XGrammar repeats rules here as it should.
 
     Where a state has a repetition beside other edges, or what is repeated may be empty or repeats
-    something itself, XGrammar 0.2.8 lends the count of one to another, and then takes tokens that
+    something itself, XGrammar lends the count of one to another, and then takes tokens that
     the pattern does not: ``Regex("(a|xb){2,300}c|[a-c]{150,}")`` takes ``aaaaabx``.
     """
     for edges in automaton.edges:

@@ -89,8 +89,7 @@ class CompiledGrammar:
         if self._folded is None:
             return self._inner.grammar
         # Tokens that are taken whole are of a vocabulary.
-        takes_tokens = bool(GrammarForm(self._grammar).token_edges)
-        return self.plain.grammar if takes_tokens else self.byteless.grammar
+        return self.plain.grammar if self.takes_tokens else self.byteless.grammar
 
     @property
     def tokenizer_info(self) -> xgr.TokenizerInfo:
@@ -233,6 +232,11 @@ class CompiledGrammar:
     def has_captures(self) -> bool:
         """Whether the grammar is compressed and records captures."""
         return self._has_captures
+
+    @lazy
+    def takes_tokens(self) -> bool:
+        """Whether the grammar takes tokens whole, by their ids."""
+        return bool(GrammarForm(self._grammar).token_edges)
 
     @lazy
     def forced_text_ends(self) -> bool:

@@ -39,7 +39,7 @@ from tokfold.errors import (
 )
 from tokfold.xgrammar.compiled import CompiledGrammar
 from tokfold.xgrammar.folding import Folder
-from tokfold.xgrammar.forms import GrammarForm
+from tokfold.xgrammar.forms import IS_028, GrammarForm
 from tokfold.xgrammar.refusals import refuse_crash, refuse_inexact
 from tokfold.xgrammar.tags import with_token_ids
 from tokfold.xgrammar.vocabulary import FoldedVocabulary, SourceVocabulary
@@ -65,6 +65,8 @@ class GrammarCompiler:
         cache_enabled: keep what was compiled; at most 256 grammars, the least recently used go
             first.
         cache_limit_bytes: approximate bound on the memory of the cache, -1 for none.
+        enable_dynamic_compilation: make what XGrammar knows of a state when a mask first needs it,
+            not as it compiles; from XGrammar 0.2.9 on.
         strict: raise where a grammar cannot be folded exactly, instead of falling back to the
             full vocabulary with a warning.
         cache_dir: folder to keep classes in between processes, passed to
@@ -74,6 +76,7 @@ class GrammarCompiler:
     Raises:
         ValueError: ``tokenizer_info`` is none.
         RuntimeError, TypeError: ``cache_limit_bytes`` is below -1, or no number.
+        TypeError: ``enable_dynamic_compilation`` with XGrammar 0.2.8, which has no such option.
     """
 
     def __init__(
@@ -83,6 +86,7 @@ class GrammarCompiler:
         max_threads: int = 8,
         cache_enabled: bool = True,
         cache_limit_bytes: int = -1,
+        enable_dynamic_compilation: bool = False,
         strict: bool = False,
         cache_dir: str | Path | None = None,
         limits: tokfold.Limits | None = None,
@@ -93,7 +97,6 @@ class GrammarCompiler:
                 "to GrammarCompiler."
             )
         self._source = SourceVocabulary(tokenizer_info)
-        self._max_threads = max_threads
         self._strict = strict
         self._folder = Folder(self._source, limits, cache_dir)
         self._cache_limit_bytes = cache_limit_bytes
@@ -101,11 +104,15 @@ class GrammarCompiler:
         self._cache: OrderedDict[Hashable, Future[CompiledGrammar]] = OrderedDict()
         self._lock = threading.RLock()
         # no cache of XGrammar's own: it mixes up grammars that differ in token ids only
+        self._options: dict[str, Any] = {"max_threads": max_threads, "cache_enabled": False}
+        if enable_dynamic_compilation:
+            if IS_028:
+                raise TypeError("enable_dynamic_compilation needs xgrammar 0.2.9: this is 0.2.8")
+            self._options["enable_dynamic_compilation"] = True
         self._plain = xgr.GrammarCompiler(
             tokenizer_info,
-            max_threads=max_threads,
-            cache_enabled=False,
             cache_limit_bytes=cache_limit_bytes,  # which it checks
+            **self._options,
         )
 
     # -------------------------------------------------------------- compile_*
@@ -272,13 +279,12 @@ class GrammarCompiler:
                 json_text(value, "structural tag", TAG_LEVELS)
         text = _get_structural_tag_str_from_args(list(args), kwargs)
         levels = _converters.check_tag(text)
-        return self._cached(
-            ("structural tag", text),
-            lambda: self._compile(
-                xgr.Grammar.from_structural_tag(with_token_ids(text, self._token_id)),
-            ),
-            levels,
-        )
+
+        def make() -> CompiledGrammar:
+            grammar, trust_lookahead = self._of_tag(with_token_ids(text, self._token_id))
+            return self._compile(grammar, trust_lookahead=trust_lookahead)
+
+        return self._cached(("structural tag", text), make, levels)
 
     def recompile(self, grammar: xgr.Grammar, *, trust_lookahead: bool) -> CompiledGrammar:
         """Compile a grammar that a compiler of this package has compiled before.
@@ -376,9 +382,9 @@ class GrammarCompiler:
                 _warn(reason)
                 inner = compile_plain()
             else:
-                inner = xgr.GrammarCompiler(
-                    folded.info, max_threads=self._max_threads, cache_enabled=False
-                ).compile_grammar(form.over_representatives(folded.inner_id))
+                inner = xgr.GrammarCompiler(folded.info, **self._options).compile_grammar(
+                    form.over_representatives(folded.inner_ids)
+                )
         return CompiledGrammar(
             self._source,
             grammar,
@@ -403,6 +409,19 @@ class GrammarCompiler:
         except RuntimeError:  # XGrammar's, of a pattern that it cannot read
             compile_plain()  # raises it with the name of the user's rule
             raise
+
+    def _of_tag(self, text: str) -> tuple[xgr.Grammar, bool]:
+        """The grammar of a structural tag, and whether XGrammar wrote every lookahead in it."""
+        try:
+            return xgr.Grammar.from_structural_tag(text), False
+        except RuntimeError:
+            if IS_028 or '"lark"' not in text:
+                raise
+        # special tokens that Lark text names are resolved by XGrammar's compiler alone
+        options = dict(self._options, enable_dynamic_compilation=True)
+        compiler = xgr.GrammarCompiler(self._source.info, **options)
+        # which writes a lookahead where it finds one implied
+        return compiler.compile_structural_tag(text).grammar, "(=" not in text
 
     def _token_id(self, token: str) -> int:
         if not token:

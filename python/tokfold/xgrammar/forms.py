@@ -25,7 +25,7 @@ Cost: linear in the grammar. Nothing here recurses on it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
@@ -38,11 +38,12 @@ from tokfold.errors import UnsupportedGrammarError
 
 __all__ = [
     "CLASS_KINDS",
+    "IS_028",
     "MACRO_KINDS",
     "MAX_CODE_POINT",
     "NESTED_KINDS",
     "REFERENCE_KINDS",
-    "SERIALIZATION_VERSION",
+    "SERIALIZATION_VERSIONS",
     "TOKEN_KINDS",
     "Expression",
     "GrammarForm",
@@ -51,8 +52,11 @@ __all__ = [
     "class_ranges",
 ]
 
-SERIALIZATION_VERSION = "v16"
-"""The form of XGrammar 0.2.8; another one is refused by name, not guessed at."""
+SERIALIZATION_VERSIONS = {"v16": "0.2.8", "v18": "0.2.9"}
+"""The forms that are read, and whose they are; another one is refused by name, not guessed at."""
+
+IS_028 = xgr.get_serialization_version() == "v16"
+"""Whether XGrammar 0.2.8 is installed, which takes no stop token as text, for example."""
 
 MAX_CODE_POINT = 0x10FFFF
 
@@ -135,10 +139,13 @@ class GrammarForm:
     def __init__(self, grammar: xgr.Grammar) -> None:
         document: dict[str, Any] = _json.loads(grammar.serialize_json())
         version = document.get("__VERSION__")
-        if version != SERIALIZATION_VERSION:
+        if version not in SERIALIZATION_VERSIONS:
+            releases = " and ".join(
+                f"{form} of xgrammar {release}" for form, release in SERIALIZATION_VERSIONS.items()
+            )
             raise UnsupportedGrammarError(
-                f"XGrammar writes grammars in form {version}, tokfold reads "
-                f"{SERIALIZATION_VERSION}: install the xgrammar release that tokfold names",
+                f"XGrammar writes grammars in form {version}, tokfold reads {releases}: install "
+                "one of these",
                 "XGrammar serialization",
                 1,
                 1,
@@ -208,14 +215,17 @@ class GrammarForm:
 
     # ------------------------------------------------------------ rewriting
 
-    def over_representatives(self, rename: Callable[[int], int]) -> xgr.Grammar:
+    def over_representatives(self, rename: Callable[[int], Iterable[int]]) -> xgr.Grammar:
         """The grammar for XGrammar to run over representatives.
 
         Args:
-            rename: id of a token named in the grammar, to its id in the inner vocabulary.
+            rename: id of a token named in the grammar, to its ids in the inner vocabulary.
         """
         expressions = [
-            Expression(expression.kind, tuple(map(rename, expression.data)))
+            Expression(
+                expression.kind,
+                tuple(sorted({inner for token in expression.data for inner in rename(token)})),
+            )
             if expression.kind in TOKEN_KINDS
             else _positive(expression)
             for expression in self.expressions

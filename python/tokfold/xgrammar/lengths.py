@@ -15,6 +15,7 @@ from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.automata import Call, automata_of
 from tokfold.xgrammar.forms import (
     CLASS_KINDS,
+    IS_028,
     MACRO_KINDS,
     NESTED_KINDS,
     REFERENCE_KINDS,
@@ -137,9 +138,9 @@ class _Shortest:
             self._users[self._count + data[0]].append(index)
             if kind == Kind.REPEAT and data[1] == 0:
                 self._push(index, 0)
-        elif kind not in MACRO_KINDS and kind not in TOKEN_KINDS:
-            # Empty, or repeated at will. A token taken whole is no text: jump-forward passes it
-            # by, so a rule that ends with one never ends for it.
+        elif kind not in MACRO_KINDS and not (IS_028 and kind in TOKEN_KINDS):
+            # Empty, or repeated at will, or a token taken whole, where forced text ends. XGrammar
+            # 0.2.8 passes the token by, so a rule that ends with one never ends for it.
             self._push(index, 0)
 
     def _push(self, node: int, length: int) -> None:

@@ -24,7 +24,8 @@ from tokfold.errors import FallbackWarning, MatcherStateError
 from tokfold.xgrammar.bitmask import Words, mask_array, mask_row
 from tokfold.xgrammar.compiled import CompiledGrammar
 from tokfold.xgrammar.ending import EndingMatcher
-from tokfold.xgrammar.vocabulary import StopView
+from tokfold.xgrammar.forms import IS_028
+from tokfold.xgrammar.vocabulary import MAX_STOP_CLASSES, StopView
 
 __all__ = ["GrammarMatcher"]
 
@@ -91,22 +92,35 @@ class GrammarMatcher:
         self._view: StopView | None = None
         inner_grammar = compiled_grammar.inner
         if compiled_grammar.is_compressed:
+            folded = compiled_grammar.folded
             dropped = source.empty_stop_token_ids.difference(self._stop_token_ids)
+            lacking = folded.lacks(self._stop_token_ids) if max_tokens is None else []
+            reason = ""
             if dropped:
                 # XGrammar takes such a token in any state, as a step over no bytes; no class
                 # of tokens does that
+                reason = (
+                    f"stop token {min(dropped)} has no bytes and override_stop_tokens leaves it out"
+                )
+            elif lacking:
+                reason = (
+                    f"stop token {lacking[0]} is text and no stop token of the vocabulary, and "
+                    f"the grammar has more than {MAX_STOP_CLASSES} classes of tokens"
+                )
+            if reason:
                 warnings.warn(
-                    f"stop token {min(dropped)} has no bytes and override_stop_tokens leaves it "
-                    "out: this matcher runs XGrammar over the full vocabulary",
+                    f"{reason}: this matcher runs XGrammar over the full vocabulary",
                     FallbackWarning,
                     stacklevel=2,
                 )
                 inner_grammar = compiled_grammar.plain
             else:
-                self._view = compiled_grammar.folded.view(self._stop_token_ids)
+                # tokens are counted by an engine for which a stop token is no text
+                self._view = folded.view(self._stop_token_ids, as_text=max_tokens is None)
+        self._terminates_alone = terminate_without_stop_token
         self._inner = xgr.GrammarMatcher(
             inner_grammar,
-            override_stop_tokens=stops if self._view is None else None,
+            override_stop_tokens=stops if self._view is None else self._view.inner_stops,
             terminate_without_stop_token=terminate_without_stop_token,
             default_temperature=default_temperature,
         )
@@ -164,15 +178,21 @@ class GrammarMatcher:
         ending = self._ending
         if ending is not None and (self.is_terminated() or not ending.accept_token(token_id)):
             return False
+        ends = self._recorder is not None and self._ends_with(inner)
         if not self._accept(inner, debug_print):
             if ending is not None:
                 ending.rollback(1)
             return False
         if self._recorder is not None:
-            stop = inner == self._compiled.folded.stop
-            text = b"" if stop else self._compiled.source.token_bytes[token_id]
-            self._recorder.accept_string(text)
+            self._recorder.accept_string(
+                b"" if ends else self._compiled.source.token_bytes[token_id]
+            )
         return True
+
+    def _ends_with(self, inner: int) -> bool:
+        """Whether a token ends the text here, and is no part of it."""
+        stops = self._require_view().inner_stops
+        return inner in stops and not self._terminates_alone and self.is_completed()
 
     def accept_string(self, input_str: str | bytes, *, debug_print: bool = False) -> bool:
         """Take text, as one step.
@@ -412,37 +432,97 @@ class GrammarMatcher:
             RuntimeError: terminated by a stop token.
         """
         may_stop = self._inner.is_terminated() or self._inner.is_completed()
-        if not may_stop and not self._compiled.forced_text_ends:
-            return whole_characters(self._forced_bytes())
-        try:
-            return str(self._inner.find_jump_forward_string())
-        except UnicodeDecodeError as error:
-            return whole_characters(bytes(error.object))
+        if may_stop or self._compiled.forced_text_ends:
+            return whole_characters(_forced_text(self._inner))
+        return whole_characters(self._tried_bytes())
+
+    def find_jump_forward_tokens(self) -> list[int]:
+        """Tokens to append where there is no choice of the text that comes next.
+
+        Each is the longest token that the rest of that text starts with, the lowest id of equal
+        ones. The last is left out where a longer token starts with it, as the model may prefer
+        that one. Stop tokens are none of them. Give each to :meth:`accept_token`.
+
+        Raises:
+            MatcherStateError: as for :meth:`find_jump_forward_string`.
+
+        Example:
+            >>> from tokfold import xgrammar as xgr
+            >>> info = xgr.TokenizerInfo(["ab", "c", "</s>"], stop_token_ids=[2])
+            >>> compiled = xgr.GrammarCompiler(info).compile_grammar('root ::= "abab" "c"?')
+            >>> xgr.GrammarMatcher(compiled).find_jump_forward_tokens()
+            [0, 0]
+        """
+        if self._inner.is_terminated() or self._inner.is_completed():
+            return []
+        rest = self._forced_bytes() if self._compiled.forced_text_ends else self._tried_bytes()
+        matcher = self.fork()
+        tokens: list[int] = []
+        is_prefix = False
+        while rest:
+            found = self._compiled.source.longest_token(rest, self._stop_token_ids)
+            if found is None or not matcher.accept_token(found[0]):
+                break
+            tokens.append(found[0])
+            is_prefix = found[1]
+            rest = rest[len(self._compiled.source.token_bytes[found[0]]) :]
+        return tokens[:-1] if is_prefix else tokens
 
     def _forced_bytes(self) -> bytes:
+        """What XGrammar's jump-forward follows, with parts of characters, which it cuts off."""
+        matcher = self._inner.fork()
+        forced = b""
+        while True:
+            text = _forced_text(matcher)
+            matcher.accept_string(text)
+            byte = self._only_byte(matcher)
+            if not byte:
+                return forced + text
+            matcher.accept_string(byte)
+            forced += text + byte
+
+    def _tried_bytes(self) -> bytes:
         """What XGrammar's jump-forward would follow, by trying each byte, up to a bound."""
         matcher = self._inner.fork()
-        forced = bytearray()
-        while not matcher.is_completed():
-            allowed = -1
-            for byte in self._compiled.alphabet:
-                if matcher.accept_string(bytes((byte,))):
-                    matcher.rollback(1)
-                    if allowed >= 0:
-                        return bytes(forced)
-                    allowed = byte
-            if allowed < 0:
-                break
+        forced = b""
+        while byte := self._only_byte(matcher):
             if len(forced) >= MAX_TRIED:
                 raise MatcherStateError(
-                    f"find_jump_forward_string: {MAX_TRIED} bytes are forced here, one after the "
-                    f"other, and still no end: {bytes(forced[:40])!r}... The grammar has a rule "
+                    f"find_jump_forward: {MAX_TRIED} bytes are forced here, one after the "
+                    f"other, and still no end: {forced[:40]!r}... The grammar has a rule "
                     "that cannot be completed, or a very long one; give that rule an end, or do "
                     "not jump forward and sample tokens"
                 )
-            forced.append(allowed)
-            matcher.accept_string(bytes((allowed,)))
-        return bytes(forced)
+            forced += byte
+            matcher.accept_string(byte)
+        return forced
+
+    def _only_byte(self, matcher: xgr.GrammarMatcher) -> bytes:
+        """The one byte that may come next; none where there is a choice, or the text may end."""
+        found = b""
+        for byte in b"" if matcher.is_completed() else self._compiled.alphabet:
+            if matcher.accept_string(bytes((byte,))):
+                matcher.rollback(1)
+                if found:
+                    return b""
+                found = bytes((byte,))
+        return b"" if found and self._takes_tokens(matcher) else found
+
+    def _takes_tokens(self, matcher: xgr.GrammarMatcher) -> bool:
+        """Whether the grammar takes tokens whole here, where one byte alone may come next."""
+        if IS_028 or not self._compiled.takes_tokens:
+            return False  # XGrammar 0.2.8 passes such tokens by
+        if self._view is None:
+            raise MatcherStateError(
+                "find_jump_forward: it is not known where forced bytes end, as the grammar takes "
+                "tokens by their ids, is not compressed and has a rule that may never be "
+                "completed; give that rule an end, or do not jump forward and sample tokens"
+            )
+        for witness in self._compiled.folded.witnesses:
+            if not matcher.accept_token(witness):
+                return False
+            matcher.rollback(1)
+        return True
 
     def get_captures(self, *, deduplicate: bool = True) -> list[tuple[str, bytes]]:
         """Name and bytes of each captured rule, in the order of completion.
@@ -498,6 +578,14 @@ class GrammarMatcher:
 
     def _debug_print_internal_state(self) -> str:
         return str(self._inner._debug_print_internal_state())
+
+
+def _forced_text(matcher: xgr.GrammarMatcher) -> bytes:
+    """XGrammar's jump-forward."""
+    try:
+        return str(matcher.find_jump_forward_string()).encode()
+    except UnicodeDecodeError as error:  # XGrammar 0.2.8 stops inside a character
+        return bytes(error.object)
 
 
 def _checked_stops(override: int | list[int] | None, size: int) -> list[int] | None:

@@ -22,6 +22,7 @@ from tokfold._text_checks import place
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.automata import automata_of
 from tokfold.xgrammar.forms import (
+    IS_028,
     MACRO_KINDS,
     NESTED_KINDS,
     REFERENCE_KINDS,
@@ -38,7 +39,7 @@ __all__ = ["refuse_crash", "refuse_inexact"]
 
 
 def refuse_crash(form: GrammarForm, text: str | None = None) -> None:
-    """Raise for a grammar that XGrammar 0.2.8 dies of.
+    """Raise for a grammar that XGrammar dies of.
 
     It unrolls a repetition of a rule that is nothing but a repetition by unrolling that one
     first, so it never ends where rules repeat each other in a circle: ``root ::= root{0,2}``. A
@@ -141,6 +142,10 @@ def refuse_inexact(form: GrammarForm, *, trust_lookahead: bool, text: str | None
     if form.root_is_recursive and form.token_edges:
         # here a fresh start rule would change what accept_token takes
         _refuse("recursive root beside Token", form, root, text)
+    if form.has_exclude_token and not IS_028:
+        # the bytes of a token may end before such an edge, which takes the token from there
+        rule = next(rule for rule in form.rules if _holds(form, rule.body, Kind.EXCLUDE_TOKEN))
+        _refuse("ExcludeToken", form, rule, text, macro="ExcludeToken")
     for expression in form.expressions:
         if expression.kind > Kind.SUBSTRING:
             _refuse(f"expression kind {expression.kind}", form, root, text)
@@ -180,6 +185,17 @@ def _refuse(
         line,
         column,
     )
+
+
+def _holds(form: GrammarForm, root: int, kind: Kind) -> bool:
+    """Whether an expression has a part of a kind."""
+    todo = [root]
+    for index in todo:  # grows
+        expression = form.expressions[index]
+        if expression.kind == kind:
+            return True
+        todo += expression.data if expression.kind in NESTED_KINDS else ()
+    return False
 
 
 def _text(form: GrammarForm, text: str | None) -> str:

@@ -155,14 +155,14 @@ _CODES = {
     "recursive-root": Code(
         _WARNING,
         "the root is called, and something follows",
-        "XGrammar 0.2.8 leaves out of its masks the tokens that run past the end of an inner root, "
+        "XGrammar leaves out of its masks the tokens that run past the end of an inner root, "
         "though it would accept them",
         Engine.XGRAMMAR,
     ),
     "repeated-self": Code(
         _ERROR,
         "a rule is nothing but a counted repetition of itself",
-        "compiling it ends the process in XGrammar 0.2.8",
+        "compiling it ends the process in XGrammar",
         Engine.XGRAMMAR,
     ),
     "large-count": Code(

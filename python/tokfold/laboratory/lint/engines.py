@@ -1,6 +1,6 @@
 """Rules of thumb for each engine: what it refuses, masks wrongly, or is slow with.
 
-They are true of tokfold, of XGrammar 0.2.8, and of llguidance 1.9.1 with its converter
+They are true of tokfold, of XGrammar 0.2.8 and 0.2.9, and of llguidance 1.9.1 with its converter
 ``gbnf_to_lark``; none of the others need be installed.
 """
 
