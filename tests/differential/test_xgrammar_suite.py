@@ -57,21 +57,6 @@ REFUSED = {
         "test_lark_suffix_stop_round_trip_serialization_and_cache-2",
     },
 }
-# New in XGrammar 0.2.9, and not read by us yet: a style of schemas, and Lark in structural tags.
-NOT_YET = {
-    "'style' is one of": {
-        "test_gemma_4_auto_tool_call_trigger_dispatches-1",
-        *(f"test_gemma_4_exclude_special_tokens-{n}" for n in (1, 2, 3)),
-        "test_gemma_4_single_token_delimiter_walk-1",
-        *(f"test_gemma_4_tool_argument_exclusions-{n}" for n in (1, 2, 3, 4)),
-        "test_gemma_structural_tag_excludes-1",
-        *(f"test_specific_functions_cases-{n}" for n in (15, 38, 53)),
-    },
-    "this is Lark": {
-        "test_lark_grammar_format-1",
-        "test_lark_grammar_format_resolves_special_tokens_with_compiler_tokenizer-1",
-    },
-}
 # XGrammar takes more here than we do, which docs/differences.md describes.
 MORE = {
     # a stop token by its bytes or its id, where these complete the text
@@ -235,7 +220,7 @@ def name_of(case: dict[str, Any]) -> str:
 
 
 CASES_BY_NAME = {name_of(case): case for case in RECORDED}
-EXCEPTIONS = LOST.union(TAKEN, MORE, *REFUSED.values(), *NOT_YET.values())
+EXCEPTIONS = LOST.union(TAKEN, MORE, *REFUSED.values())
 
 
 @pytest.mark.parametrize("name", sorted(CASES_BY_NAME.keys() - EXCEPTIONS))
@@ -252,12 +237,7 @@ def test_replayed(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [
-        (name, reason)
-        for table in (REFUSED, NOT_YET)
-        for reason in table
-        for name in sorted(table[reason])
-    ],
+    [(name, reason) for reason in REFUSED for name in sorted(REFUSED[reason])],
 )
 def test_what_we_refuse(name: str, reason: str) -> None:
     """If one of these fails we take it now: leave it out of the list."""

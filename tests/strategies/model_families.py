@@ -240,7 +240,7 @@ CHOICES: dict[str, Any] = {
 
 REASONING: tuple[Any, ...] = ("enabled", "disabled", "auto", True, False)
 
-NAME_ENDS = '"\\><:[\n'
+NAME_ENDS = '"\\><:[{\n'
 """What ends the name of a function in the calls of some family, or is escaped there."""
 NAMES = st.text(
     st.characters(exclude_categories=["C", "Zl", "Zp", "Zs"], exclude_characters=NAME_ENDS),
