@@ -175,9 +175,14 @@ class Pair:
         words = np.full((2, num_words), -1, dtype=np.int32)
         try:
             expected_apply = self.plain.fill_next_token_bitmask(expected_words)
-        except RuntimeError:
-            with pytest.raises(RuntimeError, match="terminated"):
+        except RuntimeError as error:
+            # XGrammar 0.2.9 fails where it has lost its way beside characters that it counts
+            is_lost = "no repetition parent" in str(error)
+            reason = "no repetition parent" if is_lost else "terminated"
+            with pytest.raises(RuntimeError, match=reason):
                 self.wrapped.fill_next_token_bitmask(words, 1)
+            if is_lost:
+                return None
             with pytest.raises(RuntimeError, match="terminated"):
                 self.wrapped.find_jump_forward_string()
             assert self.wrapped.find_jump_forward_tokens() == []
