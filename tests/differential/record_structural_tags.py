@@ -143,6 +143,7 @@ def leaves() -> Iterator[tuple[Json, list[str]]]:
         "cohere_xml": '<cofl:value name="x" type="json">1</cofl:value>',
         "kimi_k3_xml": '<|open|>argument key="x" type="number"<|sep|>1<|close|>argument<|sep|>',
         "deepseek_v4_1_xml": '<｜DSML｜ parameter name="x" string="false">1</｜DSML｜ parameter>',
+        "gemma": "{x:1}",
     }
     for style, text in styles.items():
         yield schema(POINT, style), [text, text.replace("1", "a"), '{"x":1}', text + text]
