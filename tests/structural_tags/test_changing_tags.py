@@ -502,3 +502,15 @@ def test_at_the_start_all_grammars_are_as_if_made_anew(before):
         assert moved.shortest() == fresh.shortest()
         CASES["tags that come and go: grammars of other frames"] += 1
     assert moves
+
+
+def test_tags_that_only_a_list_beside_free_text_has():
+    calls = [tag("one"), tag("two")]
+    answers = [tag("yes") | {"begin": "[yes]"}, tag("no") | {"begin": "[no]"}]
+    found = grammar({"type": "or", "elements": [triggered(calls), separated(answers)]})
+    without = grammar({"type": "or", "elements": [triggered(calls), separated(answers[:1])]})
+    assert found.with_tags(removed=["[no]"]) == without
+    fewer = grammar({"type": "or", "elements": [triggered(calls[:1]), separated(answers)]})
+    assert found.with_tags(removed=["<f=two>"]) == fewer
+    with pytest.raises(StructuralTagError, match="no tag begins with '<f=three>'"):
+        found.with_tags(removed=["<f=three>"])

@@ -5,7 +5,7 @@ are converted each by itself (:mod:`tokfold._tags.leaves`); the frame around the
 triggers, separators, free text) is written as grammar text in which a leaf is a rule defined
 elsewhere.
 
-What a format means is what XGrammar 0.2.8 makes of it: the rules here accept the same texts and
+What a format means is what XGrammar 0.2.9 makes of it: the rules here accept the same texts and
 the same beginnings of texts. Three rules of its reading matter everywhere:
 
 * *Free text ends where its tag does.* ``any_text`` and ``triggered_tags`` never hold the end of

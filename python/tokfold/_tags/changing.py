@@ -68,13 +68,15 @@ def _place(
 ) -> Format:
     """The format whose tags change: the outermost that has what goes, and may have what comes.
 
-    Free text goes before tags with a separator beside it.
+    Free text goes before tags with a separator beside it, unless those alone have what goes.
     """
     level = _holders([format])
     blamed: Format | None = None
     while level:
         free = [one for one in level if not isinstance(one, formats.TagsWithSeparator)]
         fitting = [one for one in free or level if _fits(one, added, removed, settings)]
+        if removed and not fitting:
+            fitting = [one for one in level if _fits(one, added, removed, settings)]
         if len(fitting) == 1 and len(free) < 2:
             return fitting[0]
         if len(fitting) > 1 or len(free) > 1:

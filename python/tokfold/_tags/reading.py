@@ -4,7 +4,7 @@ A tag comes as JSON text, as a dict, or as an object with ``model_dump`` (XGramm
 ``StructuralTag``). Everything is checked here, so that what follows need not: a fault is a
 :class:`StructuralTagError` with the path of the format.
 
-What XGrammar 0.2.8 lets pass without a meaning is a fault here: text after the JSON, a ``style``
+What XGrammar 0.2.9 lets pass without a meaning is a fault here: text after the JSON, a ``style``
 that is no string, an excluded text that is empty, an empty pattern of ``dispatch``, a format
 without ``type`` that could be several.
 
