@@ -821,8 +821,9 @@ class Matcher(metaclass=Named):
             A matcher that stands there; nothing before can be rolled back.
 
         Raises:
-            MatcherStateError: the text stands in a tag or in the beginning of one, or the grammars
-                differ in more than these tags.
+            MatcherStateError: the text stands in a tag or in the beginning of one, or that grammar
+                has no free text here which begins as this one does. What was written before is not
+                read again: a call of before counts for no ``stop_after_first`` there.
             TokenBudgetError: the text cannot be completed under that grammar with the tokens that
                 are left.
             UnsupportedGrammarError: the text has a budget, and that grammar cannot count tokens, as
