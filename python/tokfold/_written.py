@@ -9,7 +9,7 @@ from typing import Literal
 
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 
-__all__ = ["is_lark", "written_in"]
+__all__ = ["is_grammar_text", "is_lark", "written_in"]
 
 Language = Literal["grammar text", "Lark"]
 
@@ -34,9 +34,19 @@ def is_lark(text: str) -> bool:
     return _RULE_OF_LARK.search(text) is not None and _RULE_OF_TEXT.search(text) is None
 
 
+def is_grammar_text(text: str) -> bool:
+    """Whether a text that is no Lark looks like grammar text."""
+    return _RULE_OF_TEXT.search(text) is not None and _RULE_OF_LARK.search(text) is None
+
+
 @contextmanager
-def written_in(text: str, language: Language) -> Iterator[None]:
+def written_in(text: str, language: Language, *, in_tag: bool = False) -> Iterator[None]:
     """Say of a text that is refused where it is written in another language, and what to call.
+
+    Args:
+        text: the text.
+        language: in which it was read.
+        in_tag: it is the ``grammar`` of a structural tag, where nothing is called.
 
     Raises:
         GrammarSyntaxError: in place of the error of the reader.
@@ -48,25 +58,29 @@ def written_in(text: str, language: Language) -> Iterator[None]:
         if before is not None:
             line = before[0].count("\n") + 1
             column = before.end() - before[0].rfind("\n")
+            advice = (
+                "call Grammar.from_json_schema(text) for a schema, or "
+                "Grammar.from_structural_tag(text) for a structural tag"
+            )
+            if in_tag:
+                advice = 'write a format of type "json_schema" for a schema'
             raise GrammarSyntaxError(
-                f"line {line}, column {column}: this is JSON (`{{...}}`), not {language}; call "
-                "Grammar.from_json_schema(text) for a schema, or "
-                "Grammar.from_structural_tag(text) for a structural tag",
+                f"line {line}, column {column}: this is JSON (`{{...}}`), not {language}; {advice}",
                 line,
                 column,
             ) from error
         if language == "Lark":
             found = _RULE_OF_TEXT.search(text)
             is_so = "is grammar text (`name ::= ...`), not Lark (`name: ...`)"
-            call = "Grammar.from_ebnf(text)"
+            advice = 'leave "syntax" out' if in_tag else "call Grammar.from_ebnf(text)"
         else:
             found = _RULE_OF_LARK.search(text) if is_lark(text) else None
             is_so = "is Lark (`name: ...`), not grammar text (`name ::= ...`)"
-            call = "Grammar.from_lark(text)"
+            advice = 'add "syntax": "lark"' if in_tag else "call Grammar.from_lark(text)"
         if found is None:
             raise
         line = text.count("\n", 0, found.start()) + 1
         column = len(found[0]) - len(found[0].lstrip()) + 1
         raise GrammarSyntaxError(
-            f"line {line}, column {column}: this {is_so}; call {call}", line, column
+            f"line {line}, column {column}: this {is_so}; {advice}", line, column
         ) from error

@@ -407,6 +407,8 @@ class GrammarCompiler(metaclass=Named):
         return _Request(("choices", _digest(key)), len(key), make)
 
     def _structural_tag(self, tag: object, **options: Any) -> _Request:
+        if "vocabulary" in options:
+            raise ArgumentTypeError("the vocabulary is that of the compiler; leave the option out")
         options.setdefault("limits", self.limits)
         dump = getattr(tag, "model_dump_json", None)
         text = tag if dump is None else dump()

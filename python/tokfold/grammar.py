@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
-from tokfold._checks import wrong_type
+from tokfold._checks import check_limits, wrong_type
 from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
@@ -25,7 +25,7 @@ from tokfold._sources.regular import RegularSource, Step, said_of_compiled
 from tokfold._sources.schema import SchemaSource
 from tokfold._sources.texts import EbnfSource, LarkSource, TextSource
 from tokfold._token_names import ids_in_text
-from tokfold._written import written_in
+from tokfold._written import is_grammar_text, written_in
 from tokfold.errors import (
     ArgumentTypeError,
     GrammarSyntaxError,
@@ -108,6 +108,9 @@ class Grammar(Built, metaclass=Named):
         """
         if not isinstance(text, str):
             raise wrong_type("grammar text", "a str", text)
+        if not isinstance(root, str):
+            raise wrong_type("root", "a str, the name of a rule", root)
+        check_limits(limits)
         if lookahead not in ("exact", "implied"):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
         if vocabulary is not None:
@@ -580,17 +583,35 @@ class Grammar(Built, metaclass=Named):
         """
         if not isinstance(text, str):
             raise wrong_type("a Lark grammar", "a str", text)
+        if not isinstance(start, str):
+            raise wrong_type("start", "a str, the name of a rule", start)
+        check_limits(limits)
         if dialect not in ("rust", "python"):
             raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
+        if named is not None and not isinstance(named, Mapping):
+            raise wrong_type("named", "a mapping of names to Lark text or grammars", named)
         for name, part in (named or {}).items():
+            if not isinstance(name, str):
+                raise wrong_type("a name of named", "a str", name)
             if not isinstance(part, str | Grammar):
                 raise wrong_type(f"named[{name!r}]", "Lark text or a tokfold.Grammar", part)
         source = LarkSource(text, start, dialect, dict(named or {}))
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
             source = source.over(vocabulary)
-        with written_in(text, "Lark"):
-            return cls._of(source, limits, interrupt)
+        try:
+            with written_in(text, "Lark"):
+                return cls._of(source, limits, interrupt)
+        except (GrammarSyntaxError, UnsupportedGrammarError) as error:
+            for name, part in (named or {}).items():
+                if isinstance(part, str) and is_grammar_text(part):
+                    raise GrammarSyntaxError(
+                        f"named[{name!r}] is grammar text (`name ::= ...`), not Lark; pass "
+                        "Grammar.from_ebnf(text) in its place",
+                        error.line,
+                        error.column,
+                    ) from error
+            raise
 
     @classmethod
     def from_structural_tag(
@@ -763,6 +784,8 @@ class Grammar(Built, metaclass=Named):
         >>> place.pointer, str(place.reasons[0])
         ('/1', '#/items: expected an integer that is at most 9, not 12')
         """
+        if not isinstance(document, str | bytes | bytearray | memoryview):
+            raise wrong_type("document", "a str or bytes", document)
         if self._schema is None:
             return None
         data = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document

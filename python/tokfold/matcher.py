@@ -883,6 +883,8 @@ class Matcher(metaclass=Named):
 
 def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     """Whether a text ends as soon as it is complete: as a matcher was told, else its grammar."""
+    if not isinstance(terminate, bool | None):
+        raise wrong_type("terminate_without_stop_token", "True, False or None", terminate)
     return compiled.terminate_without_stop_token if terminate is None else terminate
 
 

@@ -22,7 +22,6 @@ text behind it.
 from __future__ import annotations
 
 import bisect
-import operator
 import sys
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
@@ -31,7 +30,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import bitmask_row, checked_token
+from tokfold._checks import bitmask_row, checked_token, whole_numbers
 from tokfold._protocols import TextMatcher
 from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
 from tokfold.interrupt import Interrupt
@@ -309,7 +308,7 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
     most = matcher.tokens_left
     if most is not None:
         matcher._allow_tokens(None)  # what may come next is asked of the grammar
-    vocabulary, ids = matcher.vocabulary, [operator.index(i) for i in token_ids]
+    vocabulary, ids = matcher.vocabulary, whole_numbers("token_ids", token_ids)
     for token_id in ids:
         if not 0 <= token_id < len(vocabulary):
             raise VocabularyError(

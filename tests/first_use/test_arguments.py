@@ -274,3 +274,44 @@ def test_the_schema_of_a_tool_is_a_model() -> None:
     tools = [{"type": "function", "function": {"name": "f", "parameters": Answer}}]
     said = refused(tokfold.structural_tags.for_model, "llama", tools)
     assert said.endswith("and not the class Answer; pass Answer.model_json_schema()")
+
+
+def test_what_is_no_option_of_a_reader() -> None:
+    ebnf, lark = tokfold.Grammar.from_ebnf, tokfold.Grammar.from_lark
+    schema = tokfold.Grammar.from_json_schema
+    for call, said in (
+        (partial(ebnf, 'root ::= "a"', root=5), "root must be a str, the name of a rule, not int"),
+        (
+            partial(ebnf, 'root ::= "a"', limits={}),
+            "limits must be tokfold.Limits or None, not dict",
+        ),
+        (
+            partial(lark, 'start: "a"', start=[1]),
+            "start must be a str, the name of a rule, not list",
+        ),
+        (partial(lark, 'start: "a"', named=[1]), "named must be a mapping of names to"),
+        (partial(lark, 'start: "a"', named={1: ""}), "a name of named must be a str, not int"),
+        (partial(schema, {}, resources={5: {}}), "a URI of resources must be a str, not int"),
+        (partial(schema, {}, formats={5: "a"}), "a name of formats must be a str, not int"),
+        (
+            partial(schema({}).place_in_schema, 5, 0),
+            "document must be a str or bytes, not int",
+        ),
+        (
+            partial(tokfold.Matcher, PLAIN, terminate_without_stop_token="x"),
+            "terminate_without_stop_token must be True, False or None, not str",
+        ),
+        (partial(tokfold.Matcher(PLAIN).process_prompt, 5), "token_ids must be a list of whole"),
+        (
+            partial(
+                tokfold.GrammarCompiler(VOCABULARY).compile_structural_tag,
+                {"format": {"type": "any_text"}},
+                vocabulary=VOCABULARY,
+            ),
+            "the vocabulary is that of the compiler",
+        ),
+    ):
+        assert refused(call).startswith(said), said
+    for wrong in (True, [5], "uniqueItems"):
+        with pytest.raises(ValueError, match="lossy must be a set of keywords"):
+            schema({}, lossy=wrong)

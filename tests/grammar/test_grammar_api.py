@@ -225,7 +225,7 @@ def test_a_root_that_is_not_there():
     ):
         Grammar.from_ebnf(text)
     with pytest.raises(
-        GrammarSyntaxError, match=r'no rule is named "startt".*ask for "start"'
+        GrammarSyntaxError, match=r'no rule is named "startt".*rename "start", or ask for it'
     ) as caught:
         Grammar.from_ebnf(text, "startt")
     assert (caught.value.line, caught.value.column) == (1, 1)
@@ -842,3 +842,36 @@ def test_the_advice_on_groups_is_that_of_the_dialect(dialect, wrong, named):
         Grammar.from_regex(wrong, dialect=dialect)
     assert named.replace("n>a)", "name>") in str(caught.value)
     assert Grammar.from_regex(named, dialect=dialect)
+
+
+def test_grammar_text_as_a_part_of_lark():
+    with pytest.raises(GrammarSyntaxError, match=r"named\['x'\] is grammar text") as caught:
+        Grammar.from_lark("start: @x", named={"x": 'root ::= "b"'})
+    assert "pass Grammar.from_ebnf(text)" in str(caught.value)
+    part = Grammar.from_ebnf('root ::= "b"')
+    assert tokfold.recognize(Grammar.from_lark("start: @x", named={"x": part}), "b").accepted
+
+
+def test_a_pattern_of_several_lines_has_its_places():
+    with pytest.raises(GrammarSyntaxError) as caught:
+        Grammar.from_regex("é\nb\n[z-a]")
+    assert (caught.value.line, caught.value.column) == (3, 2)
+    assert str(caught.value).startswith("line 3, column 2: ")
+
+
+def test_groups_may_be_nested_as_deep_in_lark_as_in_grammar_text():
+    for depth, is_taken in ((3, True), (4, False)):
+        text = "(" * depth + '"a"' + ")" * depth
+        for read, head in ((Grammar.from_ebnf, "root ::= "), (Grammar.from_lark, "start: ")):
+            limits = tokfold.Limits(max_nesting=3)
+            if is_taken:
+                assert read(head + text, limits=limits)
+            else:
+                with pytest.raises(tokfold.LimitExceededError, match="max_nesting"):
+                    read(head + text, limits=limits)
+
+
+def test_advice_within_a_class_stays_within_it():
+    for letter in "CRX":
+        with pytest.raises(UnsupportedGrammarError, match="a class holds one"):
+            Grammar.from_regex(rf"[\{letter}x]")

@@ -336,3 +336,36 @@ def test_a_field_of_other_releases_that_says_nothing(nothing):
 def test_every_format_has_its_fields():
     """A new format needs a row, and no row is of a format that there is not."""
     assert set(fields._KNOWN) - {""} == set(reading._READERS)
+
+
+@pytest.mark.parametrize(
+    ("format", "mended"),
+    [
+        ({"grammar": 'start: "a"'}, {"syntax": "lark"}),
+        ({"grammar": 'root ::= "a"', "syntax": "lark"}, {"syntax": None}),
+    ],
+)
+def test_advice_on_a_grammar_in_another_language_stays_within_the_tag(format, mended):
+    with pytest.raises(tokfold.GrammarSyntaxError) as caught:
+        grammar_of(of("grammar", **format))
+    said = str(caught.value)
+    assert "Grammar.from" not in said
+    assert '"syntax"' in said.rpartition(";")[2]
+    fields = {name: value for name, value in {**format, **mended}.items() if value is not None}
+    assert tokfold.recognize(grammar_of(of("grammar", **fields)), "a").accepted
+
+
+def test_faults_of_added_tags_stand_in_what_was_added():
+    found = grammar_of(of("triggered_tags", triggers=["<"], tags=[tag("<", A, ">")]))
+    for added, path in (
+        ([tag("<b", A, ">"), 5], "added[1]"),
+        ([{"begin": "<b", "content": A}], "added[0]"),
+        ([tag("<b", of("no_such"), ">")], "added[0].content"),
+    ):
+        with pytest.raises(StructuralTagError, match=re.escape(path)) as caught:
+            found.with_tags(added=added)
+        assert caught.value.path == path
+    rules = grammar_of(of("dispatch", rules=[["<", A]]))
+    with pytest.raises(StructuralTagError, match=r"^added\[0\]\[1\]") as caught:
+        rules.with_tags(added=[["!", of("no_such")]])
+    assert caught.value.path == "added[0][1]"

@@ -160,7 +160,11 @@ class SchemaSource(Source):
         _check("integers", integers, "1", "1.0")
         _check("escapes", escapes, "standard", "any", "plain")
         own = _own_formats(formats)
-        if isinstance(lossy, str) or not set(lossy) <= {"uniqueItems"}:
+        if (
+            isinstance(lossy, str)
+            or not isinstance(lossy, Collection)
+            or any(keyword != "uniqueItems" for keyword in lossy)
+        ):
             raise ValueError(
                 "lossy must be a set of keywords, of which 'uniqueItems' is the only one: "
                 f"lossy={{'uniqueItems'}}, not {lossy!r}"
@@ -186,6 +190,9 @@ class SchemaSource(Source):
             fields["formats"] = own
         if resources is not None and not isinstance(resources, Mapping):
             raise wrong_type("resources", "a mapping of URIs to schemas", resources)
+        for uri in resources or {}:
+            if not isinstance(uri, str):
+                raise wrong_type("a URI of resources", "a str", uri)
         check_is_whole(schema)
         given = sorted((uri, text_of(value, limits)) for uri, value in (resources or {}).items())
         return cls(text_of(schema, limits), given, fields)
@@ -205,7 +212,9 @@ def _own_formats(formats: object) -> list[tuple[str, str]]:
         )
         return []
     for name, pattern in formats.items():
-        if not isinstance(name, str) or not isinstance(pattern, str | None):
+        if not isinstance(name, str):
+            raise wrong_type("a name of formats", "a str", name)
+        if not isinstance(pattern, str | None):
             raise TypeError(
                 f"formats[{name!r}] must be a pattern as text, or None for no condition, not "
                 f"{pattern!r}"

@@ -175,7 +175,8 @@ def _with_tags(
     if isinstance(format, formats.Dispatch | formats.TokenDispatch):
         kept = _kept(format, format.rules, removed)
         document = {"type": format.type, "rules": added}
-        changes = {"rules": (*kept, *(_read(document, settings).rules if added else ()))}
+        new = _read(document, settings, "added", "rules").rules if added else ()
+        changes = {"rules": (*kept, *new)}
         return replace(format, **changes)
     if not isinstance(
         format, formats.TriggeredTags | formats.TokenTriggeredTags | formats.TagsWithSeparator
@@ -216,14 +217,30 @@ def _kept(format: Format, all_of_it: tuple[Any, ...], removed: list[str | int]) 
 
 def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Tag]:
     out = []
-    for one in added:
+    for index, one in enumerate(added):
         document = {"type": "tag", **one} if isinstance(one, Mapping) else one
-        tag = _read(document, settings)
+        tag = _read(document, settings, f"added[{index}]")
         if not isinstance(tag, Tag):
             fail(format.path, format.type, f"what is added is a tag, not {tag.type}")
         out.append(tag)
     return out
 
 
-def _read(document: object, settings: Settings) -> Any:  # noqa: ANN401 - a format
-    return read({"format": document}, settings)
+def _read(document: object, settings: Settings, place: str, within: str = "") -> Any:  # noqa: ANN401
+    """A format that is added; its faults stand in what was given.
+
+    Args:
+        document: the format.
+        settings: how it is read.
+        place: what stands for the format in errors.
+        within: what stands there is this field of it.
+    """
+    before = f"format.{within}" if within else "format"
+    try:
+        return read({"format": document}, settings)
+    except StructuralTagError as error:
+        if not error.path.startswith(before):
+            raise
+        path = place + error.path.removeprefix(before)
+        message = path + str(error).removeprefix(error.path)
+        raise StructuralTagError(message, error.format, path) from error

@@ -317,10 +317,10 @@ def _grammar(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
     """Our own readers: they take what XGrammar's take, with the same meaning, and keep NUL."""
     tokens = None if leaf.tokens is None else {name: ids for name, *ids in leaf.tokens}
     if leaf.syntax == "lark":
-        with written_in(leaf.text, "Lark"):
+        with written_in(leaf.text, "Lark", in_tag=True):
             grammar = Built._of(LarkSource(leaf.text, "start", "rust", {}, tokens), limits)
     else:
-        with written_in(leaf.text, "grammar text"):
+        with written_in(leaf.text, "grammar text", in_tag=True):
             grammar = Built._of(EbnfSource(leaf.text, "root", True, tokens), limits)
     unread = grammar._converted.unread
     if unread is not None:

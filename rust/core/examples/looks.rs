@@ -107,7 +107,7 @@ fn read(kind: &str, text: &str, interrupt: &Interrupt) -> Result<Grammar> {
         "regex" => {
             budget.spend(1 + text.len())?;
             let pattern =
-                parse(text, PatternDialect::Ecma, "").map_err(|error| error.into_error())?;
+                parse(text, PatternDialect::Ecma, "").map_err(|error| error.into_error(text))?;
             grammars::grammar(&[Operation::Pattern(pattern, false)], &bounds)
         }
         "lark" => {

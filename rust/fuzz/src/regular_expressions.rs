@@ -133,7 +133,10 @@ impl Case {
         let columns = self.text.chars().count() + 1;
         assert!((1..=columns).contains(&(error.column as usize)), "{error} of {}", self.name());
         assert!(!error.message.is_empty() && !error.construct.is_empty(), "{}", self.name());
-        assert!(matches!(error.into_error(), Error::Syntax { .. } | Error::Unsupported { .. }));
+        assert!(matches!(
+            error.into_error(&self.text),
+            Error::Syntax { .. } | Error::Unsupported { .. }
+        ));
         None
     }
 

@@ -46,7 +46,7 @@ pub(crate) fn regular_grammar(
                     let dialect = dialect_of(&dialect).unwrap_or(PatternDialect::Ecma);
                     budget.spend(1 + text.len())?;
                     let pattern =
-                        parse(&text, dialect, &flags).map_err(|error| error.into_error())?;
+                        parse(&text, dialect, &flags).map_err(|error| error.into_error(&text))?;
                     Operation::Pattern(pattern, search)
                 }
                 Step::Texts(texts) => Operation::Texts(texts),

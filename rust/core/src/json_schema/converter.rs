@@ -14,7 +14,7 @@ use super::formats::within::PatternsWithin;
 use super::formats::{Beside, remark_on_format};
 use super::formula::{FormulaId, Formulas};
 use super::keywords::Dependency;
-use super::options::SchemaOptions;
+use super::options::{KeyOrder, SchemaOptions};
 use super::resolve::{Note, NoteLevel, Schemas};
 use super::value::{JsonNode, JsonNodeId, Object};
 use crate::error::{Error, Result, SchemaFault};
@@ -269,6 +269,12 @@ impl<'a> Converter<'a> {
         for schema in met {
             self.note_format(schema, &mut notes)?;
             self.note_patterns(schema, &mut notes)?;
+        }
+        if self.options.key_order == KeyOrder::Any {
+            for note in notes.iter_mut().filter(|note| *note.keyword == *"propertyOrdering") {
+                note.level = NoteLevel::Info;
+                note.message = "no dialect has this keyword, and names come in any order".into();
+            }
         }
         notes.extend(self.schemas.note_on_root(&notes));
         notes.append(&mut self.never_written);

@@ -142,7 +142,8 @@ impl<'t> LarkParser<'t> {
     }
 
     fn open(&mut self, frame: OpenConstruct, position: Position) -> Result<()> {
-        if self.stack.len() > self.limits.max_nesting {
+        // The text as a whole and the body of a rule stand around the groups.
+        if self.stack.len() > self.limits.max_nesting.saturating_add(1) {
             let message = format!(
                 "line {}, column {}: groups are nested deeper; make some of them rules, or raise the \
                  limit",

@@ -153,8 +153,8 @@ impl<'t> GrammarParser<'t> {
             list.push(format!("and {} more", self.order.len() - list.len()));
         }
         let advice = match nearest(root, names()) {
-            Some(near) => format!("ask for \"{}\" or rename it", shown(near)),
-            None => "ask for one of them or add it".into(),
+            Some(near) => format!("rename \"{}\", or ask for it", shown(near)),
+            None => "add it, or ask for one of them".into(),
         };
         let (root, list) = (shown(root), list.join(", "));
         let message = format!(

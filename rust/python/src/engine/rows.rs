@@ -22,8 +22,9 @@ pub(super) fn with_rows<T>(
         let wide = array.shape().last().copied().unwrap_or(0);
         if wide != words {
             return Err(misuse(format!(
-                "a row of the bitmask must have {words} words of int32, not {wide}: \
-                 allocate_bitmask(batch, len(vocabulary)) makes one that fits"
+                "a row of the bitmask must have {words} words of int32, not {wide}: allocate_bitmask(batch, \
+                 len(vocabulary)) makes one that fits, for masks over classes allocate_bitmask(batch, \
+                 len(compiled.classes))"
             )));
         }
         // A slice of numpy's may also run along columns.

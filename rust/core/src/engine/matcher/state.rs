@@ -234,7 +234,7 @@ impl Matcher {
             true => Err(Error::State(
                 "states are written as stacks, which need left recursion as loops, and those of this \
                  grammar pass the limits of the network: keep the text and have a new matcher accept \
-                 it, or raise max_network_work"
+                 it, or raise max_network_work and max_network_states"
                     .into(),
             )),
         }

@@ -162,8 +162,19 @@ pub(in crate::regular::pattern) fn advice_on_property(
 }
 
 /// What to do where a backslash stands before a letter that means nothing in ECMA-262.
-pub(super) fn advice_on_escape(letter: char) -> &'static str {
+pub(super) fn advice_on_escape(letter: char, in_class: bool) -> &'static str {
     match letter {
+        'C' | 'R' | 'X' if in_class => {
+            "it may be several characters, and a class holds one; write the characters that you mean"
+        }
+        'N' if in_class => {
+            "it is a character by name or what ends no line, by dialect; write `\\u{..}` with the \
+             number, or a class of its own beside this one, `(?:[..]|[^\\n])`"
+        }
+        'V' if in_class => {
+            "`\\v` is one character in ECMA-262, and several in Perl, PCRE and Java; write a class of its \
+             own beside this one, `(?:[..]|[^\\n\\v\\f\\r\\x85\\u2028\\u2029])`"
+        }
         'G' => {
             "it stands where the search before ended, and a pattern is read from its start; drop it"
         }

@@ -40,7 +40,7 @@ impl PatternParser<'_> {
             if let Some(text) = self.quotation() {
                 ranges.extend(self.text[text].iter().map(|&here| (here as u32, here as u32)));
                 if self.peek(0) == Some('-') && self.peek(1).is_some_and(|c| c != ']') {
-                    return Err(self.no_escape('Q', self.at));
+                    return Err(self.no_escape('Q', true, self.at));
                 }
                 continue;
             }

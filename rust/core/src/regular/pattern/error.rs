@@ -54,10 +54,16 @@ impl fmt::Display for PatternError {
 impl std::error::Error for PatternError {}
 
 impl PatternError {
-    /// The error of a grammar whose text is the pattern.
-    pub fn into_error(self) -> Error {
+    /// The error of a grammar whose text is the pattern, which may have several lines.
+    pub fn into_error(self, pattern: &str) -> Error {
         let PatternError { kind, construct, message, column } = self;
-        let position = Position { line: 1, column };
+        let mut position = Position { line: 1, column: 1 };
+        for character in pattern.chars().take(column.saturating_sub(1) as usize) {
+            position.column += 1;
+            if character == '\n' {
+                position = Position { line: position.line + 1, column: 1 };
+            }
+        }
         match kind {
             PatternFault::Syntax => {
                 Error::Syntax { message: format!("{construct}: {message}"), position }

@@ -109,7 +109,7 @@ impl PatternParser<'_> {
         }
         let is_allowed = match is_unicode {
             true => SYNTAX_CHARACTERS.contains(here) || (in_class && here == '-'),
-            false if here.is_ascii_alphabetic() => return Err(self.no_escape(here, at)),
+            false if here.is_ascii_alphabetic() => return Err(self.no_escape(here, in_class, at)),
             false => true,
         };
         if matches!(here, '<' | '>') && !is_unicode {
@@ -195,7 +195,7 @@ impl PatternParser<'_> {
             return Ok(PatternEscape::Character(letter as u32 % 32));
         }
         if self.reading == PatternReading::AnnexB {
-            return Err(self.no_escape('c', at));
+            return Err(self.no_escape('c', false, at));
         }
         let message = "a letter must stand behind it, as in `\\cJ`";
         Err(PatternError::syntax("`\\c`", message, at))

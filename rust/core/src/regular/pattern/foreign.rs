@@ -69,8 +69,9 @@ impl PatternParser<'_> {
     }
 
     /// The refusal of a backslash before a letter or digit that would make it this character.
-    pub(super) fn no_escape(&self, here: char, at: usize) -> PatternError {
-        PatternError::unsupported(&format!("`\\{here}`"), advice_on_escape(here), at)
+    pub(super) fn no_escape(&self, here: char, in_class: bool, at: usize) -> PatternError {
+        let advice = advice_on_escape(here, in_class);
+        PatternError::unsupported(&format!("`\\{here}`"), advice, at)
     }
 
     /// The text of a quotation, whose `\Q` comes next; reads the `\E` too.

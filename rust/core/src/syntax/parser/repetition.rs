@@ -85,7 +85,7 @@ impl GrammarParser<'_> {
         }
         let bound = text.parse().map_err(|_| {
             let message = format!(
-                "the repetition bound {} is greater than {}; write `{{m,}}` for no upper bound",
+                "the repetition bound {} is greater than {}; write a smaller one, or `{{m,}}` for no upper bound",
                 shown(text),
                 u32::MAX
             );

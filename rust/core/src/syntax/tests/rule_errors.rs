@@ -128,7 +128,7 @@ pub(super) const RULE_ERRORS: &[Refusal] = &[
         "root ::= \"é\"{5000000000}",
         1,
         14,
-        "the repetition bound 5000000000 is greater than 4294967295; write `{m,}` for no upper bound",
+        "the repetition bound 5000000000 is greater than 4294967295; write a smaller one, or `{m,}` for no upper bound",
     ),
     (
         "root ::= * \"a\"",
@@ -250,13 +250,13 @@ pub(super) const RULE_ERRORS: &[Refusal] = &[
         "a ::= \"a\"",
         1,
         1,
-        "no rule is named \"root\", the start rule asked for; the rules are \"a\"; ask for one of them or add it",
+        "no rule is named \"root\", the start rule asked for; the rules are \"a\"; add it, or ask for one of them",
     ),
     (
         "rot ::= \"a\"\nb::=rot\nc::=b\nd::=c\ne::=d\nf::=e\ng::=f",
         1,
         1,
-        "no rule is named \"root\", the start rule asked for; the rules are \"rot\", \"b\", \"c\", \"d\", \"e\", and 2 more; ask for \"rot\" or rename it",
+        "no rule is named \"root\", the start rule asked for; the rules are \"rot\", \"b\", \"c\", \"d\", \"e\", and 2 more; rename \"rot\", or ask for it",
     ),
     ("root ::= \"a\" b ::= \"c\"", 1, 14, "the rule \"b\" must begin on a line of its own"),
     (

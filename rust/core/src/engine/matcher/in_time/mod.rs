@@ -84,7 +84,8 @@ impl Matcher {
                 .into()
         } else if unique.is_some_and(|items| items.nested) {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
-             counted; pass lossy={\"uniqueItems\"} and check the result"
+             counted; leave the keyword out there and check the result, or give the items a type that is no array \
+             or object"
                 .into()
         } else if network.is_for_charts() {
             "only a chart reads the left recursion of this grammar, whose ends are not counted; write it as a \
