@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import typing
 from collections.abc import Iterable, Mapping
@@ -133,9 +134,12 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
     for keyword in ("$defs", "definitions"):
         defined = source.get(keyword)
         if isinstance(defined, Mapping) and defined:
+            # the name as a step of a JSON pointer, in the fragment of a URI
+            name = str(next(iter(defined))).replace("~", "~0").replace("/", "~1")
+            reference = json.dumps(f"#/{keyword}/{name.replace('%', '%25')}", ensure_ascii=False)
             raise AmbiguousSourceError(
                 f"the schema only defines others under {keyword!r}, and would take any JSON value; "
-                f'say which is meant, as {{"$ref": "#/{keyword}/{next(iter(defined))}", ...}}'
+                f'say which is meant, as {{"$ref": {reference}, ...}}'
             )
     part = part_meant(source)
     if part is not None:

@@ -136,8 +136,8 @@ def _spelling(core: _core.Engine, vocabulary: Vocabulary) -> str:
         (
             "stop",
             vocabulary.stop_token_ids,
-            "a stop token ends the text and is none of it: leave it out of the stop tokens, "
-            "vocabulary.replace(stop_token_ids=[...])",
+            "a stop token ends the text and is none of it: make it text with "
+            "vocabulary.replace(stop_token_ids=[...], special_token_ids=[...]), without it",
         ),
     ):
         for token in ids:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _artifact, _core
+from tokfold._checks import wrong_type
 from tokfold._extras import require
 from tokfold._lazy import lazy
 from tokfold.errors import ArtifactError
@@ -258,6 +259,8 @@ def compile_classes(
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if not isinstance(vocabulary, Vocabulary):
         raise TypeError(f"vocabulary must be a tokfold.Vocabulary, not {type(vocabulary).__name__}")
+    if not isinstance(prune, bool):
+        raise wrong_type("prune", "True or False", prune)
     limits = limits or DEFAULT_LIMITS
     ends = Interrupt._of(interrupt, limits)
     grammar = grammar._over(vocabulary)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 import time
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -15,6 +17,7 @@ from tokfold._background import WARM_STATES, Background
 from tokfold._checks import check_limits, check_number
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, grammar_of, kind_of
+from tokfold._sources.frames import FrameSource
 from tokfold._token_checks import check_end
 from tokfold._token_checks import check_tokens as _check_tokens
 from tokfold.classes import TokenClasses, compile_classes
@@ -23,6 +26,7 @@ from tokfold.errors import (
     FallbackWarning,
     LimitExceededError,
     MatcherStateError,
+    UnsupportedGrammarError,
 )
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt, governing
@@ -366,7 +370,7 @@ def compile(
             grammar = grammar_of(source, kind, vocabulary, bounds, interrupt)
     grammar = grammar._over(vocabulary)
     ends = Interrupt._of(interrupt, limits)
-    with governing(ends):
+    with governing(ends), _of_frame(grammar):
         core = _engine(grammar, vocabulary, limits, options, ends)
     if options.check_tokens:
         check_end(core, vocabulary, options.terminate_without_stop_token, 3, ends)
@@ -384,6 +388,22 @@ def compile(
         compiled._background = Background(compiled, options.cache_dir, options.classes_milliseconds)
     compiled._compile_seconds = time.perf_counter() - began
     return compiled
+
+
+@contextmanager
+def _of_frame(grammar: Grammar) -> Iterator[None]:
+    """Say of an error in the text of a structural tag where that text is to be seen."""
+    try:
+        yield
+    except UnsupportedGrammarError as error:
+        if not isinstance(grammar._source, FrameSource) or not str(error).startswith("line "):
+            raise
+        raise UnsupportedGrammarError(
+            f"{error} (line and column of str(grammar), the text that the structural tag became)",
+            error.construct,
+            error.line,
+            error.column,
+        ) from error
 
 
 def _engine(

@@ -8,6 +8,7 @@ from os import PathLike
 import numpy as np
 
 from tokfold import _artifact, _core
+from tokfold._checks import wrong_type
 from tokfold.errors import ArtifactError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
@@ -46,6 +47,8 @@ class MaskPool:
             vocabulary: the vocabulary of all grammars that will share the pool.
             max_bytes: bound on what is held; what was not used for longest goes first.
         """
+        if not isinstance(vocabulary, Vocabulary):
+            raise wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)
         if not isinstance(max_bytes, int) or max_bytes < 0:
             raise ValueError(f"max_bytes must be a number of bytes, not {max_bytes!r}")
         self.max_bytes = max_bytes

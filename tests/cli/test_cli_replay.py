@@ -187,3 +187,19 @@ def test_replay_of_options_that_no_converter_has(tmp_path):
 
 def test_replay_from_standard_input():
     assert as_json("replay", "-", stdin=json.dumps(A).encode())["total"]["agreed"] == 1
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        ({"json_schema": {}, "options": {"key_order": "x"}}, "key_order must be 'schema' or 'any'"),
+        ({"lark": 'start: "a"', "options": {"dialect": "x"}}, "dialect must be 'rust' or 'python'"),
+        ({"lark": "start: @x", "options": {"named": [1]}}, "named must be a mapping"),
+    ],
+)
+def test_replay_of_a_wrong_value_of_an_option(tmp_path, case, said):
+    path = tmp_path / "cases.jsonl"
+    path.write_text(json.dumps({**case, "text": "a", "accepted": True}), encoding="utf-8")
+    shown = run("replay", path, code=2)
+    assert "Traceback" not in shown.stderr
+    assert f"line 1: {next(iter(case))}: {said}" in " ".join(shown.stderr.split())

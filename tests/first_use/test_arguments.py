@@ -302,6 +302,11 @@ def test_what_is_no_option_of_a_reader() -> None:
             "terminate_without_stop_token must be True, False or None, not str",
         ),
         (partial(tokfold.Matcher(PLAIN).process_prompt, 5), "token_ids must be a list of whole"),
+        (partial(tokfold.MaskPool, "a"), "vocabulary must be a tokfold.Vocabulary, not str"),
+        (
+            partial(tokfold.compile_classes, PLAIN.grammar, VOCABULARY, prune="x"),
+            "prune must be True or False, not str",
+        ),
         (
             partial(
                 tokfold.GrammarCompiler(VOCABULARY).compile_structural_tag,

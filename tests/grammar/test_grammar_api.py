@@ -875,3 +875,37 @@ def test_advice_within_a_class_stays_within_it():
     for letter in "CRX":
         with pytest.raises(UnsupportedGrammarError, match="a class holds one"):
             Grammar.from_regex(rf"[\{letter}x]")
+
+
+@pytest.mark.parametrize(
+    ("compiled", "takes", "refuses"),
+    [
+        (re.compile("a  # c", re.VERBOSE), "a", "a  # c"),
+        (re.compile(r"\w+", re.ASCII), "a", "é"),
+        (re.compile(r"\w  b", re.ASCII | re.VERBOSE | re.IGNORECASE), "aB", "éb"),
+        (re.compile(b"ab"), "ab", "b"),
+    ],
+)
+def test_the_advice_on_a_compiled_pattern_keeps_its_flags(compiled, takes, refuses):
+    with pytest.raises(TypeError) as caught:
+        Grammar.from_regex(compiled)
+    call = re.search(r"call (Grammar\.from_regex\(.*?\)), with", str(caught.value))
+    assert call
+    found = eval(call[1], {"Grammar": Grammar, "pattern": compiled})
+    assert tokfold.recognize(found, takes).accepted
+    assert not tokfold.recognize(found, refuses).accepted
+
+
+@pytest.mark.parametrize("name", ["A", "a/b", "a~b", "a%b", 'a"b', "a b", "é"])
+def test_the_advice_on_definitions_leads_to_them(name):
+    schema = {"$defs": {name: {"type": "integer"}}}
+    vocabulary = tokfold.Vocabulary([b"1", b"</s>"], stop_token_ids=[1])
+    with pytest.raises(tokfold.AmbiguousSourceError) as caught:
+        tokfold.compile(schema, vocabulary)
+    advice = re.search(r'as \{("\$ref": .*), \.\.\.\}', str(caught.value))
+    assert advice
+    note = next(note for note in Grammar.from_json_schema(schema).notes if "as {" in note.message)
+    for found in (f"{{{advice[1]}}}", re.search(r"as (\{.*\})", note.message)[1]):
+        mended = Grammar.from_json_schema({**schema, **json.loads(found)})
+        assert tokfold.recognize(mended, "1").accepted
+        assert not tokfold.recognize(mended, "null").accepted

@@ -875,3 +875,11 @@ def test_an_unknown_metaschema_leaves_the_dialect_of_the_caller() -> None:
     assert note.message.endswith("the schema is read as 2020-12")
     schema["$schema"] = "https://spec.openapis.org/oas/3.0/schema/2024-10-18#/definitions/Schema"
     assert recognize(Grammar.from_json_schema(schema), '{"a": null}').accepted
+
+
+def test_an_order_of_gemini_says_nothing_in_any_order() -> None:
+    names = {"a": {"type": "null"}, "b": {"type": "null"}}
+    schema = {"type": "object", "properties": names, "propertyOrdering": ["b", "a"]}
+    with pytest.raises(StrictSchemaError, match=r"propertyOrdering"):
+        Grammar.from_json_schema(schema, strict=True)
+    assert Grammar.from_json_schema(schema, strict=True, key_order="any")

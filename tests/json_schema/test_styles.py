@@ -331,3 +331,19 @@ def test_many_names_of_gemma_in_any_order():
         value.pop(random.choice(names))
         assert not accepts(grammar, write(value, "gemma", random))
         assert not accepts(grammar, write(value, "gemma")[:-1] + ',n0:<|"|>x<|"|>}')
+
+
+@pytest.mark.parametrize("any_order", [False, True])
+@pytest.mark.parametrize("style", ["gemma", "minimax_m3_xml", "qwen_xml"])
+def test_a_name_that_cannot_be_written_has_the_place_of_its_object(style, any_order):
+    name = {"gemma": "a:b"}.get(style, "a>b")
+    inner = {"type": "object", "properties": {name: {"type": "integer"}}}
+    schema = {"type": "object", "properties": {"x": {"$ref": "#/$defs/y"}}, "$defs": {"y": inner}}
+    if style == "qwen_xml":  # what stands within is JSON
+        assert language(schema, style, any_order=any_order)
+        schema, place = inner, "#"
+    else:
+        place = "#/$defs/y"
+    with pytest.raises(SchemaError, match="rename the property") as caught:
+        language(schema, style, any_order=any_order)
+    assert (caught.value.pointer, caught.value.keyword) == (place, "properties")

@@ -369,3 +369,13 @@ def test_faults_of_added_tags_stand_in_what_was_added():
     with pytest.raises(StructuralTagError, match=r"^added\[0\]\[1\]") as caught:
         rules.with_tags(added=[["!", of("no_such")]])
     assert caught.value.path == "added[0][1]"
+
+
+def test_a_place_in_the_text_that_a_tag_became_is_said_to_be_there():
+    document = {"format": of("sequence", elements=[A, of("token", token=257), A])}
+    grammar = assemble(document, STOPS)
+    with pytest.raises(tokfold.UnsupportedGrammarError) as caught:
+        tokfold.compile(grammar, STOPS)
+    assert "of str(grammar)" in str(caught.value)
+    line = str(grammar).splitlines()[caught.value.line - 1]
+    assert line[caught.value.column - 1 :].startswith("Token(257)")

@@ -21,8 +21,13 @@ def said_of_compiled(pattern: re.Pattern[str] | re.Pattern[bytes]) -> str:
     letters = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
     flags = "".join(letter for letter, flag in letters.items() if pattern.flags & flag)
     given = f', flags="{flags}"' if flags else ""
+    # Those that only a pattern can say of itself.
+    own = {"a": re.ASCII, "x": re.VERBOSE}
+    before = "".join(letter for letter, flag in own.items() if pattern.flags & flag)
+    text = "pattern.pattern" if isinstance(pattern.pattern, str) else "pattern.pattern.decode()"
+    text = f'"(?{before})" + {text}' if before else text
     return (
-        f'call Grammar.from_regex(pattern.pattern, dialect="python"{given}), with search=True '
+        f'call Grammar.from_regex({text}, dialect="python"{given}), with search=True '
         "where a match anywhere counts"
     )
 

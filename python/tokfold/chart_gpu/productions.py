@@ -216,8 +216,8 @@ def _reached(
 
 def _unsupported(construct: str, why: str, line: int, column: int) -> UnsupportedGrammarError:
     return UnsupportedGrammarError(
-        f'line {line}, column {column}: engine="chart-gpu" cannot take {construct}: {why}; '
-        'engine="auto" may',
+        f"line {line}, column {column}: a chart on a device cannot take {construct}: {why}; "
+        "tokfold.compile may",
         construct,
         line,
         column,

@@ -236,7 +236,11 @@ def _grammar(case: Case) -> Grammar:
         return Grammar.from_ebnf(case.grammar, case.root)
     try:
         grammar: Grammar = getattr(Grammar, f"from_{case.kind}")(case.grammar, **case.options)
-    except TypeError as error:  # of options that the converter does not have, or another type
+    except TokfoldError as error:
+        if isinstance(error, TypeError):
+            raise CaseError(f"line {case.line}: {case.kind}: {error}") from error
+        raise
+    except (TypeError, ValueError) as error:  # of an option that there is not, or that is wrong
         raise CaseError(f"line {case.line}: {case.kind}: {error}") from error
     return grammar
 

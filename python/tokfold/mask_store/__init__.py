@@ -16,6 +16,7 @@ priorities.
 
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.lark_reader import open_lark, python_grammar, read_lark
+from tokfold.mask_store.lexer_types import LexerLimits
 from tokfold.mask_store.matcher import StoreMatcher
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.store import MaskStore
@@ -23,6 +24,7 @@ from tokfold.mask_store.transitions import build_transitions
 
 __all__ = [
     "LarkGrammar",
+    "LexerLimits",
     "MaskStore",
     "Predicates",
     "StoreMatcher",

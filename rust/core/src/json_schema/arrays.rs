@@ -138,8 +138,8 @@ impl Converter<'_> {
         let count = self.distinct[&schema].len();
         let message = format!(
             "which of {count} items were read can be kept only where nothing but `items`, `minItems` \
-             and `maxItems` stands beside the keyword; list fewer values, remove other conditions on \
-             the array, or pass lossy={{\"uniqueItems\"}} and check the result"
+             and `maxItems` stands beside the keyword; list 12 values or fewer, or remove other conditions \
+             on the array"
         );
         Some(self.unsupported(self.place(schema), "uniqueItems", message))
     }

@@ -79,14 +79,22 @@ impl Converter<'_> {
         Ok(nodes.into_iter().map(|node| self.schemas.arena().pointer(node)).collect())
     }
 
-    /// An error of a limit, with the place of the schema that was being converted.
+    /// An error of a limit, or of a name that cannot be written, with the place of the schema that was being
+    /// converted.
     pub(super) fn placed(&self, error: Error) -> Error {
         self.placed_at(self.doing, error)
     }
 
-    /// An error of a limit, with the place of what was being done.
+    /// The same, of what was being done.
     pub(super) fn placed_at(&self, doing: Doing, error: Error) -> Error {
-        let Error::Limit { limit, value, message } = error else { return error };
+        let is_without_place = match &error {
+            Error::Limit { .. } => true,
+            Error::Schema { pointer, .. } => pointer.is_empty(),
+            _ => false,
+        };
+        if !is_without_place {
+            return error;
+        }
         let schema = match doing {
             Doing::Nothing => None,
             Doing::Schema(schema) => Some(schema),
@@ -96,12 +104,17 @@ impl Converter<'_> {
             }
         };
         let node = schema.and_then(|schema| self.saying(schema).ok());
-        match node.flatten() {
-            Some(node) => {
-                let pointer = self.schemas.arena().pointer(node);
+        let node = node.flatten();
+        let pointer = node.map_or("#".into(), |node| self.schemas.arena().pointer(node));
+        match error {
+            Error::Limit { .. } if node.is_none() => error,
+            Error::Limit { limit, value, message } => {
                 Error::LimitInSchema { pointer, limit, value, message }
             }
-            None => Error::Limit { limit, value, message },
+            Error::Schema { kind, keyword, message, .. } => {
+                Error::Schema { kind, pointer, keyword, message }
+            }
+            other => other,
         }
     }
 }

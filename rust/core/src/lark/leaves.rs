@@ -200,8 +200,8 @@ pub(super) fn pattern(
         None => Ok(read),
         Some(construct) => {
             let message = "it looks at the text around the terminal, and a terminal is read for itself: \
-                           take it out and write in the rules what may stand there, or decode with \
-                           tokfold.mask_store, which cuts a text as Lark's lexer does";
+                           take it out and write in the rules what may stand there; tokfold.mask_store, which \
+                           cuts a text as Lark's lexer does, reads what looks at the text behind a terminal";
             Err(unsupported(construct.to_owned(), position, message))
         }
     }

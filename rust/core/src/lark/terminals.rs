@@ -266,8 +266,10 @@ pub(super) fn definition(index: &Index, name: &str, position: Position) -> Resul
 }
 
 fn undefined(name: &str, position: Position) -> crate::error::Error {
-    let message =
-        format!("`{}` is not defined; define it, or import it from `common`", shown(name));
+    // The library has terminals alone, whose names have no small letters.
+    let is_terminal = !name.contains(|letter: char| letter.is_ascii_lowercase());
+    let or = if is_terminal { ", or import it from `common`" } else { "" };
+    let message = format!("`{}` is not defined; define it{or}", shown(name));
     syntax(position, message)
 }
 

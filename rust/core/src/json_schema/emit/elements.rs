@@ -112,7 +112,7 @@ impl Emitter<'_, '_> {
         let name = self.converter.names.get(name);
         marks.name(name).ok_or_else(|| Error::Schema {
             kind: SchemaFault::Unsupported,
-            pointer: "#".into(),
+            pointer: String::new(), // that of the object, which the rule tells
             keyword: "properties".into(),
             message: format!(
                 "the name {name:?} holds {:?}, which ends a name in this style; rename the \

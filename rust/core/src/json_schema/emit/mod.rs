@@ -165,7 +165,7 @@ impl<'a> Converter<'a> {
         while next < emitter.order.len() {
             let key = emitter.order[next].clone();
             let body = emitter.body(&key, RuleId::new(next));
-            let body = body.inspect_err(|_| emitter.blame(&key))?;
+            let body = body.inspect_err(|error| emitter.blame(&key, error))?;
             emitter.bodies[next] = Some(body);
             next += 1;
             emitter.converter.spend(1)?;

@@ -152,7 +152,7 @@ impl Emitter<'_, '_> {
 fn cannot_be_bare(name: &str) -> Error {
     Error::Schema {
         kind: SchemaFault::Unsupported,
-        pointer: "#".into(),
+        pointer: String::new(), // that of the object, which the rule tells
         keyword: "properties".into(),
         message: format!(
             "the name {name:?} cannot be told from what stands around it in this style, which writes names without \

@@ -1,7 +1,7 @@
 //! What each rule says, and of which schemas.
 
 use super::{Emitter, RuleKey};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::json_schema::RuleOrigin;
 use crate::json_schema::atoms::{ArrayId, NameId, ObjectId, SchemaId, ValueId};
 use crate::json_schema::automata::MemberName;
@@ -31,11 +31,15 @@ impl Converter<'_> {
 }
 
 impl Emitter<'_, '_> {
-    /// Says of which value a rule is that cannot be written.
-    pub(super) fn blame(&mut self, key: &RuleKey) {
+    /// Says of which value a rule is that cannot be written. A name that cannot be is of its object.
+    pub(super) fn blame(&mut self, key: &RuleKey, error: &Error) {
         let mut order = self.values.order.iter().copied();
         let value = |value: &ValueId| &self.values.all[value];
+        let is_of_name = matches!(error, Error::Schema { pointer, .. } if pointer.is_empty());
         let found = match *key {
+            RuleKey::Member(object, ..) | RuleKey::NamedElement(object, ..) if is_of_name => {
+                order.find(|id| value(id).object == Some(object))
+            }
             RuleKey::Value(value, _)
             | RuleKey::Member(_, _, value, _)
             | RuleKey::Entry(value, _)

@@ -154,9 +154,13 @@ impl Explainer<'_, '_> {
                 Err(RefusedName::Missing(required)) => {
                     let before = quoted(self.walk.converter.names.get(required));
                     let pointers = self.requiring(&object.of.schemas, &[required])?;
-                    let message = format!(
-                        "expected the member {before}, which is required, before {shown}: {ORDER}"
-                    );
+                    let mut message =
+                        format!("expected the member {before}, which is required, before {shown}");
+                    // A name that the schema does not mention has no place in an order.
+                    let names = &self.walk.converter.names;
+                    if object.names.iter().any(|&known| **names.get(known) == *name) {
+                        message = format!("{message}: {ORDER}");
+                    }
                     match pointers.is_empty() {
                         true => self.say(&object.of.schemas, message)?,
                         false => self.push(pointers, message),

@@ -206,7 +206,7 @@ impl<'t> LarkParser<'t> {
         match &out.stop_capture {
             Some((_, position)) if out.marker.is_none() => Err(syntax(
                 *position,
-                "`stop_capture` goes with `stop` or `suffix`; give one of them",
+                "`stop_capture` names what stops a rule, and this one has neither `stop` nor `suffix`; leave it out",
             )),
             _ => Ok(()),
         }

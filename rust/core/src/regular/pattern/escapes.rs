@@ -357,7 +357,7 @@ impl PatternParser<'_> {
             _ => return Err(self.backreference(at, in_class)),
         };
         if value > 0o377 {
-            let message = "an octal escape goes up to 377; write `\\x` and hexadecimal digits";
+            let message = "an octal escape goes up to 377; write `\\u` and four hexadecimal digits";
             return Err(PatternError::syntax(&format!("`\\{here}`"), message, at));
         }
         Ok(PatternEscape::Character(value))

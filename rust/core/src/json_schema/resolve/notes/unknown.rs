@@ -163,7 +163,10 @@ impl Schemas {
         });
         let defined = ["$defs", "definitions"].into_iter().find_map(|keyword| {
             let name = self.named(root, keyword).ok()??.name(0)?;
-            Some(format!("#/{keyword}/{}", name.replace('~', "~0").replace('/', "~1")))
+            Some(format!(
+                "#/{keyword}/{}",
+                name.replace('~', "~0").replace('/', "~1").replace('%', "%25")
+            ))
         });
         let wrapped = WRAPPERS.into_iter().find(|name| {
             object.get(name).is_some_and(|value| self.arena().object(value).is_some())
