@@ -152,7 +152,11 @@ def test_only_a_stop_token_spells_what_a_text_begins_with() -> None:
     tokens = tokfold.Vocabulary([b"a", b"<end>"], [1])
     said = refused('root ::= "<end>" "a"', tokens)
     assert "The stop token 1 has the bytes b'<end>', with which a text begins;" in said
-    assert "vocabulary.replace(stop_token_ids=[...])" in said
+    advice = "vocabulary.replace(stop_token_ids=[...], special_token_ids=[...])"
+    assert advice in said
+    text = eval(advice.replace("...", ""), {"vocabulary": tokens})
+    options = tokfold.CompileOptions(terminate_without_stop_token=True)
+    assert tokfold.compile('root ::= "<end>" "a"', text, options=options)
 
 
 # ------------------------------------------------------------------ bytes that no token has
