@@ -103,7 +103,7 @@ fn attributes() {
     wrong("start[foo]: \"a\"", 1, 7, "there is no attribute `foo`");
     wrong("start[lazy, lazy]: \"a\"", 1, 13, "given twice");
     wrong("start[suffix=\"a\", stop=\"b\"]: \"a\"", 1, 19, "one `suffix` or one `stop`");
-    wrong("start[stop_capture=\"b\"]: \"a\"", 1, 7, "`stop_capture` goes with");
+    wrong("start[stop_capture=\"b\"]: \"a\"", 1, 7, "`stop_capture` names what stops a rule");
     wrong("start[capture=\"\"]: \"a\"", 1, 15, "the name of a capture has");
     wrong("start[max_tokens=0]: \"a\"", 1, 18, "an integer from 1 to 1000000");
     wrong("start[temperature=-1]: \"a\"", 1, 19, "a finite number of at least 0");
