@@ -28,7 +28,7 @@ def check_ends(format: Format, before: Before) -> None:
             fail(
                 one.path,
                 one.type,
-                "the content may go on for ever, and 'end' is empty; give the tag an end"
+                "the content can be endless, and 'end' is empty; give the tag an end"
                 + (", or exclude something from the content" * _may_exclude(one.content)),
             )
 

@@ -85,7 +85,7 @@ impl Converter<'_> {
         self.placed_at(self.doing, error)
     }
 
-    /// The same, of what was being done.
+    /// Such an error, with the place of `doing`.
     pub(super) fn placed_at(&self, doing: Doing, error: Error) -> Error {
         let is_without_place = match &error {
             Error::Limit { .. } => true,

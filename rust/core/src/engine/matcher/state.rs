@@ -307,7 +307,7 @@ impl Matcher {
                     BOTTOM => Some(Moved::Same(BOTTOM)),
                     top => {
                         let beneath = sets.get(pair[1] as usize);
-                        let ends = beneath.is_some_and(|set| set.chunks_exact(2).all(holds));
+                        let ends = || beneath.is_some_and(|set| set.chunks_exact(2).all(holds));
                         moves.of(from, top, ends)
                     }
                 };

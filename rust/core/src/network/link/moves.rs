@@ -93,9 +93,14 @@ impl<'n> Moves<'n> {
     }
 
     /// The state that goes on in the other network as this one does here, where it is in a part that
-    /// both have, or where the free text of a part that changed begins anew; `ends` says whether what it calls
-    /// may end here, so that what stands beneath it goes on too.
-    pub(crate) fn of(&self, from: &Network, state: u32, ends: bool) -> Option<Moved> {
+    /// both have, or where the free text of a part that changed begins anew; `ends` says whether the rule
+    /// of the state may end here, so that what stands beneath it goes on too. It is asked only in the second case.
+    pub(crate) fn of(
+        &self,
+        from: &Network,
+        state: u32,
+        ends: impl FnOnce() -> bool,
+    ) -> Option<Moved> {
         let own = |one: &PlacedPart| match from.is_listed(state) {
             true => one.own(state),
             false => one.own_counter(state),
@@ -125,7 +130,8 @@ impl<'n> Moves<'n> {
         if !here.is_listed(local) || !begins_anew(here, local) {
             return None;
         }
-        // The start of a rule is not final where the rule has the empty text: that is said of the rule.
+        let ends = ends();
+        // The start state of a rule with the empty text is not final: `accepts_empty` says it of the rule.
         let may_end =
             |twin: u32| there.is_final(twin) || twin == there.start && there.accepts_empty;
         let is_twin = |&twin: &u32| begins_anew(there, twin) && may_end(twin) == ends;
