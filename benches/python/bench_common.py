@@ -172,6 +172,33 @@ _SCHEMA = """{"type": "object", "required": ["b"], "properties": {
 _TEXT = b'{"e": {"k": [true, "A text of some words"]}}'
 
 
+def _large_schema() -> str:
+    """A schema of 400 members, so that memory of compiling is there for any schema but the largest."""
+    leaves: list[dict[str, Any]] = [
+        {"type": "string", "maxLength": 20},
+        {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"enum": ["x", "yz"]}]}},
+        {"type": "string", "pattern": "^z+$"},
+        {"type": "number"},
+        {"enum": ["one", "two", "three"]},
+        {"type": "object", "properties": {"k": {"type": ["integer", "null"]}}, "required": ["k"]},
+    ]
+    groups = {
+        f"group{group}": {
+            "type": "object",
+            "properties": {
+                f"name{group}_{i}": {**leaves[(group + i) % len(leaves)], "description": "words"}
+                for i in range(20)
+            },
+            "required": [f"name{group}_3"],
+        }
+        for group in range(20)
+    }
+    return json.dumps({"type": "object", "properties": groups})
+
+
+_LARGE_SCHEMA = _large_schema()
+
+
 def _exercise(engine: Engine, schema: str, vocabulary: Vocabulary) -> None:
     """Compile a schema, and walk as far as it takes a text."""
     walk = engine.walk(engine.compile_schema(schema))
@@ -223,7 +250,8 @@ class TokfoldEngine:
         options = self.options
         if options.get("pool") is not None:
             self.options = {**options, "pool": tokfold.MaskPool(self.vocabulary)}
-        _exercise(self, _SCHEMA, self.vocabulary)
+        for schema in (_SCHEMA, _LARGE_SCHEMA):
+            _exercise(self, schema, self.vocabulary)
         self.options = options
 
     def compile_schema(self, schema: str) -> Any:
@@ -326,7 +354,8 @@ class LlguidanceEngine:
 
     def touch(self) -> None:
         """It has nothing that one grammar leaves for another."""
-        _exercise(self, _SCHEMA, self.vocabulary)
+        for schema in (_SCHEMA, _LARGE_SCHEMA):
+            _exercise(self, schema, self.vocabulary)
 
     def compile_schema(self, schema: str) -> Any:
         """A matcher that has read nothing; raises RuntimeError where it refuses."""

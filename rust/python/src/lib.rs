@@ -29,6 +29,12 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
+/// Compiling makes many small objects: with glibc's allocator it takes some 15 % longer, and masks some 8 %. Version 2
+/// of mimalloc keeps as much memory as glibc does; version 3 is as fast and keeps twice as much. Both reserve a
+/// gigabyte of addresses, which is no memory.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 #[pymodule(gil_used = false)]
 mod _core {
     #[pymodule_export]

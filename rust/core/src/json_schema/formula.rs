@@ -146,7 +146,8 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
     /// absorption by single operands.
     fn join(&mut self, parts: impl IntoIterator<Item = FormulaId>, all: bool) -> FormulaId {
         let (neutral, zero) = (FormulaId::of(all), FormulaId::of(!all));
-        let mut operands: Vec<FormulaId> = Vec::new();
+        let parts = parts.into_iter();
+        let mut operands: Vec<FormulaId> = Vec::with_capacity(parts.size_hint().0);
         for part in parts {
             if part == zero {
                 return zero;
@@ -265,8 +266,14 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The atoms in a formula, each once, in order of their first use.
     pub(super) fn atoms_of(&self, id: FormulaId) -> Vec<(u32, bool)> {
-        let mut out: Vec<(u32, bool)> = Vec::new();
-        for part in self.parts(id) {
+        match self.get(id) {
+            Formula::Constant(_) => return Vec::new(),
+            &Formula::Literal(atom, sign) => return vec![(atom, sign)],
+            Formula::And(_) | Formula::Or(_) => {}
+        }
+        let parts = self.parts(id);
+        let mut out: Vec<(u32, bool)> = Vec::with_capacity(parts.len());
+        for part in parts {
             if let Formula::Literal(atom, sign) = self.get(part) {
                 out.push((*atom, *sign));
             }
@@ -277,15 +284,30 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
 
     /// The truth value of a formula under those of its atoms.
     pub(super) fn evaluate(&self, id: FormulaId, holds: &mut impl FnMut(u32, &A) -> bool) -> bool {
+        let mut plain = |id: FormulaId| match self.get(id) {
+            Formula::Constant(value) => Some(*value),
+            &Formula::Literal(atom, sign) => Some(holds(atom, self.atom(atom)) == sign),
+            Formula::And(_) | Formula::Or(_) => None,
+        };
+        // Most formulas are a literal, or some side by side.
+        match self.get(id) {
+            Formula::And(inner) if self.are_literals(inner) => {
+                return inner.iter().all(|&part| plain(part) == Some(true));
+            }
+            Formula::Or(inner) if self.are_literals(inner) => {
+                return inner.iter().any(|&part| plain(part) == Some(true));
+            }
+            Formula::And(_) | Formula::Or(_) => {}
+            Formula::Constant(_) | Formula::Literal(..) => return plain(id) == Some(true),
+        }
         let parts = self.parts(id);
         let mut values: Vec<bool> = Vec::with_capacity(parts.len());
         for &part in &parts {
             let of = |part: &FormulaId| parts.binary_search(part).is_ok_and(|at| values[at]);
             let value = match self.get(part) {
-                Formula::Constant(value) => *value,
-                &Formula::Literal(atom, sign) => holds(atom, self.atom(atom)) == sign,
                 Formula::And(inner) => inner.iter().all(of),
                 Formula::Or(inner) => inner.iter().any(of),
+                Formula::Constant(_) | Formula::Literal(..) => plain(part) == Some(true),
             };
             values.push(value);
         }

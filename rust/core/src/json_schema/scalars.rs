@@ -17,6 +17,17 @@ use crate::error::{Error, Result};
 use crate::regular::{Bounds, Dfa};
 use rustc_hash::FxHashMap;
 
+/// Which atoms of a formula hold, in the order of their numbers.
+#[derive(Default)]
+struct TruthValues(Vec<(u32, bool)>);
+
+impl TruthValues {
+    fn of(&self, number: u32) -> bool {
+        let place = self.0.binary_search_by_key(&number, |value| value.0);
+        place.is_ok_and(|place| self.0[place].1)
+    }
+}
+
 impl Converter<'_> {
     /// The automaton of a pattern or format.
     pub(super) fn automaton(&mut self, language: LanguageId) -> Result<Dfa> {
@@ -50,7 +61,7 @@ impl Converter<'_> {
 
     /// Whether a text satisfies a formula of strings.
     pub(super) fn string_satisfies(&mut self, formula: FormulaId, text: &str) -> Result<bool> {
-        let mut holds: FxHashMap<u32, bool> = FxHashMap::default();
+        let mut holds = TruthValues::default();
         for (number, _) in self.formulas.atoms_of(formula) {
             let value = match self.atom(number).clone() {
                 Atom::AtLeastCharacters(count) => text.chars().count() >= count as usize,
@@ -61,15 +72,15 @@ impl Converter<'_> {
                 Atom::RegularExpression => is_regular_expression(text),
                 _ => true,
             };
-            holds.insert(number, value);
+            holds.0.push((number, value));
         }
         self.spend(1 + text.len() / 16)?;
-        Ok(self.formulas.evaluate(formula, &mut |number, _| holds[&number]))
+        Ok(self.formulas.evaluate(formula, &mut |number, _| holds.of(number)))
     }
 
     /// Whether a number satisfies a formula of numbers.
     pub(super) fn number_satisfies(&mut self, formula: FormulaId, value: &Decimal) -> Result<bool> {
-        let mut holds: FxHashMap<u32, bool> = FxHashMap::default();
+        let mut holds = TruthValues::default();
         for (number, _) in self.formulas.atoms_of(formula) {
             let truth = match self.atom(number).clone() {
                 Atom::Integer => value.is_integer(),
@@ -83,9 +94,9 @@ impl Converter<'_> {
                 }
                 _ => true,
             };
-            holds.insert(number, truth);
+            holds.0.push((number, truth));
         }
-        Ok(self.formulas.evaluate(formula, &mut |number, _| holds[&number]))
+        Ok(self.formulas.evaluate(formula, &mut |number, _| holds.of(number)))
     }
 
     /// The finite sets that a formula is within, by its positive sets; `None` where there is none.

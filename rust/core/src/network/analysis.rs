@@ -169,17 +169,20 @@ impl Parents {
             }
         }
         let mut meet = |id: ExprId, child: ExprId, work: &mut Vec<ExprId>| {
+            if missing[id.index()] == 0 {
+                return; // It has the property already.
+            }
             if let Some(ways) = ways.get_mut(&id) {
                 let begun = ways.before(child);
                 let done = |part: ExprId| missing[part.index()] == 0;
-                if ways.grow(begun, done) && missing[id.index()] != 0 {
+                if ways.grow(begun, done) {
                     missing[id.index()] = 0;
                     work.push(id);
                 }
                 return;
             }
             let count = &mut missing[id.index()];
-            if *count != 0 && *count != usize::MAX {
+            if *count != usize::MAX {
                 *count -= 1;
                 if *count == 0 {
                     work.push(id);

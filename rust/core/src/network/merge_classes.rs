@@ -50,11 +50,13 @@ pub(super) fn merge_classes(
 struct GroupTargets {
     /// The first target, how many classes lead there, and whether some class leads elsewhere.
     groups: Vec<(u32, usize, bool)>,
+    /// For each edge of the state whether the state tells its group apart.
+    told: Vec<bool>,
 }
 
 impl GroupTargets {
     fn new(groups: usize) -> Self {
-        Self { groups: vec![(0, 0, false); groups] }
+        Self { groups: vec![(0, 0, false); groups], told: Vec::new() }
     }
 
     /// Keeps what leads from a state with the classes of groups that the state tells apart. Edges are in
@@ -75,28 +77,32 @@ impl GroupTargets {
             let (_, classes, goes_apart) = groups[group as usize];
             goes_apart || classes != sizes[group as usize]
         };
-        let told: Vec<bool> = leads.iter().map(|lead| is_told(lead.0)).collect();
+        let told = &mut self.told;
+        told.clear();
+        told.extend(leads.iter().map(|lead| is_told(lead.0)));
         leads.iter().for_each(|lead| groups[lead.0 as usize] = (0, 0, false));
-        let mut told = told.into_iter();
-        leads.retain(|_| told.next() == Some(true));
+        let mut told = told.iter();
+        leads.retain(|_| told.next() == Some(&true));
     }
+}
+
+/// Where a state leads with one class.
+fn targets(class: &[(u32, u32, u32)]) -> impl Iterator<Item = u32> {
+    class.iter().map(|lead| lead.2)
 }
 
 /// Splits a group of classes by where a state leads with each: `leads` has group, class and target.
 fn split(leads: &[(u32, u32, u32)], group: &mut [u32], sizes: &mut Vec<usize>) {
-    let mut classes: Vec<(Vec<u32>, u32)> = leads
-        .chunk_by(|a, b| a.1 == b.1)
-        .map(|leads| (leads.iter().map(|lead| lead.2).collect(), leads[0].1))
-        .collect();
-    classes.sort_unstable();
-    for alike in classes.chunk_by(|a, b| a.0 == b.0) {
+    let mut classes: Vec<&[(u32, u32, u32)]> = leads.chunk_by(|a, b| a.1 == b.1).collect();
+    classes.sort_unstable_by(|a, b| targets(a).cmp(targets(b)).then(a[0].1.cmp(&b[0].1)));
+    for alike in classes.chunk_by(|a, b| targets(a).eq(targets(b))) {
         let old = leads[0].0 as usize;
         // Classes with which the state leads nowhere keep the number, and else the last part.
         if alike.len() == sizes[old] {
             continue;
         }
         sizes[old] -= alike.len();
-        alike.iter().for_each(|&(_, class)| group[class as usize] = sizes.len() as u32);
+        alike.iter().for_each(|class| group[class[0].1 as usize] = sizes.len() as u32);
         sizes.push(alike.len());
     }
 }

@@ -84,6 +84,11 @@ pub(crate) struct Rules<'a> {
     wide: RefCell<Vec<Option<bool>>>,
     /// Rules that are counted: others may be wide for their sake.
     bodies: FxHashSet<usize>,
+    /// How many automata were replaced so far, and for each rule how many when its own was, and when its calls
+    /// were last looked at for tails in vain: then they are looked at again where it or a callee is another.
+    replaced: u32,
+    replaced_at: Vec<u32>,
+    without_tails_at: Vec<Option<u32>>,
 }
 
 impl<'a> Rules<'a> {
@@ -117,6 +122,9 @@ impl<'a> Rules<'a> {
             hashes: vec![None; n],
             wide: RefCell::new(vec![None; n]),
             bodies: FxHashSet::default(),
+            replaced: 0,
+            replaced_at: vec![0; n],
+            without_tails_at: vec![None; n],
         }
     }
 
@@ -228,6 +236,8 @@ impl<'a> Rules<'a> {
 
     /// What was known of a rule is so no more.
     fn forget(&mut self, rule: usize) {
+        self.replaced += 1;
+        self.replaced_at[rule] = self.replaced;
         self.hashes[rule] = None;
         self.called.get_mut()[rule] = None;
     }

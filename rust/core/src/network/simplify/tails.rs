@@ -17,6 +17,9 @@ impl Rules<'_> {
         if automaton.has_fallbacks() {
             return Ok(()); // it stays as it stands
         }
+        if self.is_known_without_tails(rule)? {
+            return Ok(());
+        }
         self.work.spend(self.glance(rule)?)?;
         let mut tail: Vec<(u32, usize, u32)> = Vec::new();
         let mut known: FxHashMap<(usize, u32), bool> = FxHashMap::default();
@@ -42,6 +45,8 @@ impl Rules<'_> {
         }
         let is_new = |&(_, b, r): &(u32, usize, u32)| b == rule || !automaton.is_end(r);
         if !tail.iter().any(is_new) {
+            // What counts as a tail of a rule as it was written changes with other rules than its callees.
+            self.without_tails_at[rule] = (!is_written).then_some(self.replaced);
             return Ok(());
         }
         let tail: FxHashSet<(u32, usize, u32)> = tail.into_iter().collect();
@@ -63,6 +68,13 @@ impl Rules<'_> {
             self.replace(rule, reduced)?;
         }
         Ok(())
+    }
+
+    /// Whether the calls of a rule were looked at before in vain, and neither it nor what it calls has changed.
+    fn is_known_without_tails(&self, rule: usize) -> Result<bool> {
+        let Some(seen) = self.without_tails_at[rule] else { return Ok(false) };
+        let is_old = |rule: usize| self.replaced_at[rule] <= seen;
+        Ok(is_old(rule) && self.called(rule)?.callees.iter().all(|&callee| is_old(callee)))
     }
 
     /// Whether a call of `b` from `rule` that returns to `r` may forget `r`: `r` is final, and
