@@ -46,15 +46,7 @@ resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 import builtins
 from tokfold import *
 import tokfold.recognition, tokfold.classes, tokfold.grammar
-# On top of what the libraries and the first grammar take: the allocator reserves a gigabyte of addresses then.
-compile(Grammar.from_ebnf('root ::= "a"'), Vocabulary([b"a", b"<s>"], stop_token_ids=[1]))
-try:
-    with open("/proc/self/statm") as statm:
-        taken = int(statm.read().split()[0]) * resource.getpagesize()
-except FileNotFoundError:
-    taken = 4 << 30
-most = taken + (gigabytes << 30)
-resource.setrlimit(resource.RLIMIT_AS, (most, most))
+resource.setrlimit(resource.RLIMIT_AS, (gigabytes << 30, gigabytes << 30))
 BYTES = [bytes([b]) for b in range(256)]
 MORE = [b"ab", b"aa", b"((", b"))", b"()", b"xx", b'","', b"123", b"stop"]
 WORDS = Vocabulary([*BYTES, *MORE], stop_token_ids=[264])
@@ -109,7 +101,7 @@ class Step:
 def run(body: str, stack: int = 0, prefix: str = "") -> dict[str, Step]:
     """The steps of a script, after checking that it ended by itself."""
     process = processes.run(
-        [sys.executable, "-c", prefix + CHILD, "2", str(stack)],
+        [sys.executable, "-c", prefix + CHILD, "4", str(stack)],
         input=textwrap.dedent(body),
         env={**os.environ, "PYTHONPATH": str(Path(tokfold.__file__).parent.parent)},
     )

@@ -30,8 +30,8 @@ mod vocabulary;
 use pyo3::prelude::*;
 
 /// Compiling makes many small objects: with glibc's allocator it takes some 15 % longer, and masks some 8 %. Version 2
-/// of mimalloc keeps as much memory as glibc does; version 3 is as fast and keeps twice as much. Both reserve a
-/// gigabyte of addresses, which is no memory.
+/// of mimalloc keeps about as much memory as glibc does; version 3 is as fast and keeps twice as much. Both reserve
+/// addresses, which are no memory: how many at a time, .cargo/config.toml says.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
