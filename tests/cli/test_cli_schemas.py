@@ -209,7 +209,7 @@ def test_commands_refuse_a_schema_with_warnings_under_strict(warned, tmp_path):
     fine.write_text('{"type": "object"}')
     for command in commands(tmp_path):
         said = fails(*command(warned), "--strict")
-        assert "the schema has 1 warning, and strict=True refuses it" in said
+        assert "the schema has 1 warning, and --strict refuses it" in said
         assert WARNING in said
         assert run(*command(fine), "--strict").stderr == ""
     grammar = tmp_path / "a.gbnf"
@@ -222,7 +222,7 @@ def test_commands_take_a_dialect(tmp_path):
     schema, null = tmp_path / "s.json", tmp_path / "null.json"
     schema.write_text('{"type": "string", "nullable": true}')
     null.write_text("null")
-    assert 'dialect="openapi-3.0"' in run("check", schema, null, code=1).stderr
+    assert "pass --dialect openapi-3.0" in run("check", schema, null, code=1).stderr
     assert run("check", schema, null, "--dialect", "openapi-3.0").stderr == ""
     for command in commands(tmp_path):
         assert "--dialect openapi: give one of draft-04, " in fails(
@@ -240,3 +240,63 @@ def test_numbers_that_an_option_cannot_have(schema, option):
     """The option is named, and not the file."""
     result = run("check", schema, "--schema", schema, option, code=2)
     assert f"Invalid value for '{option.partition('=')[0]}'" in result.stderr
+
+
+OBJECT = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {}}, "required": ["a"]}
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [('{"b": 1, "a": 1}', "--key-order any"), ('{"a": 1, "c": 2}', "--additional-properties")],
+)
+def test_advice_names_options_that_work(tmp_path, text, options):
+    schema, document = tmp_path / "schema.json", tmp_path / "document.json"
+    schema.write_text(json.dumps(OBJECT))
+    document.write_text(text)
+    refused = " ".join(run("check", document, "--schema", schema, code=1).stdout.split())
+    assert f"and {options} takes" in refused or f"and {options} opens" in refused
+    run("check", document, "--schema", schema, *options.split())
+
+
+def test_a_wrong_option_is_named_as_it_is_written(tmp_path):
+    schema = tmp_path / "schema.json"
+    schema.write_text("{}")
+    error = fails("check", "-", "--schema", schema, "--separators", "x", "y")
+    assert error.startswith("error: --separators must be ")
+
+
+def test_arguments_stay_where_a_command_has_no_such_option():
+    from tokfold.cli.advice import in_options, name_options
+
+    class Option:
+        def __init__(self, name, spelled, is_flag=False):
+            self.name, self.opts, self.is_flag = name, [spelled, "-x"], is_flag
+
+    name_options(
+        [
+            Option("lossy", "--lossy"),
+            Option("dialect", "--dialect"),
+            Option("separators", "--separators"),
+            Option("strict", "--strict", is_flag=True),
+            Option("text", "text"),
+            Option("formats", "--formats"),
+        ]
+    )
+    said = {
+        'pass lossy={"uniqueItems"} and': "pass --lossy uniqueItems and",
+        'lossy={"b", "a"}': "--lossy a --lossy b",
+        'separators=(", ", ":")': "--separators ', ' :",
+        'dialect="draft-07"': "--dialect draft-07",
+        'dialect="python" of a pattern': 'dialect="python" of a pattern',
+        'formats={"ti cket": pattern}': "--formats 'ti cket'=PATTERN",
+        'formats={b}': 'formats={b}',
+        "strict=True, not strict=1": "--strict, not strict=1",
+        'text="a" is an argument': 'text="a" is an argument',
+        'key_order="any"': 'key_order="any"',
+        "raise it, Limits(max_states=...)": "raise it, Limits(max_states=...) in Python",
+        "separators must be two": "--separators must be two",
+        "key_order must be one": "key_order must be one",
+    }
+    assert {text: in_options(text) for text in said} == said
+    name_options([])
+    assert in_options('lossy={"a"}') == 'lossy={"a"}'

@@ -7,8 +7,8 @@ A command is the module of its name; those of the laboratory are in
 :mod:`tokfold.laboratory.commands`, where that is installed. Of several modules are ``demo``
 (``demo_run``, ``real_demo``), ``explain`` and ``check`` (``diagnosis``), ``replay``
 (``replay_cases``), ``classes`` and ``inspect`` (``summary``). All share ``app`` (errors),
-``commands`` (names and first lines of help), ``options`` and ``schema_options``, ``inputs``
-(grammars, tokenizers, texts), ``console`` and ``render``.
+``commands`` (names and first lines of help), ``advice`` (arguments as options), ``options`` and
+``schema_options``, ``inputs`` (grammars, tokenizers, texts), ``console`` and ``render``.
 """
 
 from __future__ import annotations

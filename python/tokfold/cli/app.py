@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 import tokfold
 from tokfold._extras import require
+from tokfold.cli.advice import name_options
 from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.console import leave_quietly, report_error
 from tokfold.errors import TokfoldError
@@ -60,7 +61,9 @@ class _Commands(_Group):
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode="rich"
         )
         alone.command(cmd_name, no_args_is_help=cmd_name not in {"demo", "report"})(function)
-        return typer.main.get_command(alone)
+        command = typer.main.get_command(alone)
+        name_options(command.params)
+        return command
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ANN401
         formatter.write(help_text())

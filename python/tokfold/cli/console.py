@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from rich.console import Console
 from rich.text import Text
 
+from tokfold.cli.advice import in_options
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -71,14 +73,15 @@ def print_json(document: dict[str, Any]) -> None:
 
 def report_error(error: BaseException | str) -> None:
     """Write one line ``error: ...`` to standard error."""
-    line = Text.assemble(("error: ", "bold red"), " ".join(_message(error).split()))
+    said = in_options(" ".join(_message(error).split()))
+    line = Text.assemble(("error: ", "bold red"), said)
     _stderr().print(line, soft_wrap=True)
 
 
 def report_note(level: str, text: str) -> None:
     """Write one line ``warning: ...`` or ``info: ...`` to standard error."""
     style = "bold yellow" if level == "warning" else "bold cyan"
-    line = Text.assemble((f"{level}: ", style), " ".join(text.split()))
+    line = Text.assemble((f"{level}: ", style), in_options(" ".join(text.split())))
     _stderr().print(line, soft_wrap=True)
 
 

@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from tokfold import Grammar, LimitExceededError, Recognition, recognize
 from tokfold._schema_records import SchemaPlace
+from tokfold.cli.advice import in_options
 from tokfold.cli.render import byte_ranges, escaped, quoted
 
 __all__ = ["Diagnosis", "described", "diagnose", "place_document", "place_notes"]
@@ -166,7 +167,8 @@ def place_notes(place: SchemaPlace | None) -> list[tuple[str, str]]:
         pointers = list(reason.pointers[:MAX_POINTERS])
         if len(reason.pointers) > MAX_POINTERS:
             pointers.append(f"({len(reason.pointers) - MAX_POINTERS} more)")
-        said = f"{', '.join(pointers)}: {reason.message}" if pointers else reason.message
+        message = in_options(reason.message)
+        said = f"{', '.join(pointers)}: {message}" if pointers else message
         notes.append(("" if number else "schema", said))
     return notes
 
