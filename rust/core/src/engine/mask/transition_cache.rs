@@ -13,7 +13,10 @@ pub(in crate::engine) const COLD: u16 = u16::MAX;
 /// Times that a set is met before it gets a table.
 const MEETINGS: u16 = 8;
 /// Tables at most.
-const MAX_TABLES: usize = 1 << 10;
+const MAX_TABLES: usize = if cfg!(test) { 1 << 4 } else { 1 << 10 };
+/// Trie nodes, so many at least, that are entered between two times that all tables are given up: making them
+/// again then takes the smaller part of the time.
+const NODES_OF_TABLES: u64 = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
 /// Loops of single entries that a set remembers.
 pub(in crate::engine) const MAX_KEPT: usize = 3;
@@ -47,6 +50,8 @@ pub(in crate::engine) struct HotSets {
     next: Vec<SetId>,
     reads: Vec<Option<Reads>>,
     classes: usize,
+    /// Trie nodes entered since there was no table.
+    entered: u64,
 }
 
 #[derive(Clone, Copy)]
@@ -60,6 +65,24 @@ impl HotSets {
         self.of.capacity() * 4
             + self.next.capacity() * 4
             + self.reads.capacity() * size_of::<Option<Reads>>()
+    }
+
+    /// Takes note of trie nodes that were entered.
+    pub(in crate::engine) fn count_nodes(&mut self, entered: u64) {
+        self.entered += entered;
+    }
+
+    /// Gives up all tables where no more are made and others may be of more use; whether it did. A text goes through
+    /// sets that no text before it met, such as the inside of another string.
+    pub(in crate::engine) fn make_room(&mut self) -> bool {
+        if self.reads.len() < MAX_TABLES || self.entered < NODES_OF_TABLES {
+            return false;
+        }
+        self.of.fill(Heat::Times(0));
+        self.next.clear();
+        self.reads.clear();
+        self.entered = 0;
+        true
     }
 
     /// The table of a set that is met.

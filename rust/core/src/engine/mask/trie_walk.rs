@@ -179,11 +179,14 @@ impl Descent {
         self.stepper.sets.meter.spent() + self.work
     }
 
-    /// Lets the stepper work up to what is left.
+    /// Begins a walk: lets the stepper work up to what is left.
     fn allow(&mut self, bounds: WalkBounds<'_>) {
         let left = bounds.limit.saturating_sub(self.spent());
         self.stepper.sets.meter.allow(left, bounds.interrupt);
         self.stepper.sets.max_bytes = bounds.max_tables;
+        if self.hot.make_room() {
+            self.in_vain = 0;
+        }
     }
 
     /// Ends a mask: nothing holds on to its interrupt.
@@ -398,6 +401,7 @@ impl Descent {
         self.path = path;
         self.work += entered / NODES_OF_WORK;
         self.trie_nodes += entered;
+        self.hot.count_nodes(entered);
         Ok(())
     }
 
