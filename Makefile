@@ -46,7 +46,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # What tests need beside the package.
 EXTRAS := cli demo lark tiktoken tokenizers transformers
 
-CARGO_FILES := Cargo.toml Cargo.lock
+CARGO_FILES := Cargo.toml Cargo.lock .cargo/config.toml
 RUST_FILES := $(CARGO_FILES) $(shell find rust -name '*.rs' -o -name Cargo.toml)
 PACKAGE_FILES := README.md LICENSE pyproject.toml \
 	$(shell find python -type f -not -name '*.pyc' -not -name '*.so')

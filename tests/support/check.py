@@ -95,6 +95,7 @@ AREAS = (
     Area("rust/python/", ALL),
     Area("Cargo.toml", ALL),
     Area("Cargo.lock", ALL),
+    Area(".cargo/", ("tests/hostile",)),
     # The package.
     Area("python/tokfold/chart_gpu/", ("tests/chart_gpu",)),
     Area("python/tokfold/cli/", ("tests/cli", "tests/laboratory/test_*cli.py")),
@@ -175,7 +176,7 @@ class Plan:
 
     @property
     def rust(self) -> bool:
-        return self.touches("rust/", "Cargo.", "rustfmt.toml")
+        return self.touches("rust/", "Cargo.", ".cargo/", "rustfmt.toml")
 
 
 def exists(file: str) -> bool:
@@ -332,7 +333,7 @@ def extension_is_stale() -> bool:
     if not built:
         return True
     sources = [*(ROOT / "rust").rglob("*.rs"), *(ROOT / "rust").rglob("Cargo.toml")]
-    sources += [ROOT / "Cargo.toml", ROOT / "Cargo.lock"]
+    sources += [ROOT / "Cargo.toml", ROOT / "Cargo.lock", ROOT / ".cargo" / "config.toml"]
     newest = max(path.stat().st_mtime for path in sources if "/target/" not in path.as_posix())
     return built[0].stat().st_mtime < newest
 

@@ -72,17 +72,16 @@ impl HotSets {
         self.entered += entered;
     }
 
-    /// Gives up all tables where no more are made and others may be of more use; whether it did. A text goes through
-    /// sets that no text before it met, such as the inside of another string.
-    pub(in crate::engine) fn make_room(&mut self) -> bool {
+    /// Gives up all tables where no more are made and others may be of more use. A text goes through sets that no text
+    /// before it met, such as the inside of another string.
+    pub(in crate::engine) fn make_room(&mut self) {
         if self.reads.len() < MAX_TABLES || self.entered < NODES_OF_TABLES {
-            return false;
+            return;
         }
         self.of.fill(Heat::Times(0));
         self.next.clear();
         self.reads.clear();
         self.entered = 0;
-        true
     }
 
     /// The table of a set that is met.

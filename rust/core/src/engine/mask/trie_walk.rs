@@ -88,6 +88,8 @@ pub(in crate::engine) struct Descent {
     leads: FxHashMap<SetId, (SetId, Groups)>,
     /// Searches for what all sets read that a set leads to (`runs`): those in vain, less those with success.
     in_vain: u32,
+    /// Trie nodes that were entered since one of them was forgotten.
+    since_vain: u64,
     /// For entries that were looked at for loops, the groups of bytes that lead back to them.
     kept: FxHashMap<Entry, Groups>,
     /// Children of sets of nodes that were asked about, by letter; and their bytes.
@@ -140,6 +142,7 @@ impl Descent {
             tallies: FxHashMap::default(),
             leads: FxHashMap::default(),
             in_vain: 0,
+            since_vain: 0,
             kept: FxHashMap::default(),
             roots: FxHashMap::default(),
             roots_bytes: 0,
@@ -184,9 +187,8 @@ impl Descent {
         let left = bounds.limit.saturating_sub(self.spent());
         self.stepper.sets.meter.allow(left, bounds.interrupt);
         self.stepper.sets.max_bytes = bounds.max_tables;
-        if self.hot.make_room() {
-            self.in_vain = 0;
-        }
+        self.hot.make_room();
+        self.forget_searches();
     }
 
     /// Ends a mask: nothing holds on to its interrupt.
@@ -402,6 +404,7 @@ impl Descent {
         self.work += entered / NODES_OF_WORK;
         self.trie_nodes += entered;
         self.hot.count_nodes(entered);
+        self.since_vain += entered;
         Ok(())
     }
 

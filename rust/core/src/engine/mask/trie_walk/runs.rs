@@ -23,8 +23,12 @@ const MISSED: u32 = 16;
 /// Misses of a set before the walk looks at all sets that it leads to, which takes about as long as so many nodes.
 const MISSED_LONG: u32 = if cfg!(test) { 20 } else { 1_024 };
 
-/// Such searches in vain, less those with success, after which there are no more.
+/// Such searches in vain, less those with success, after which there are no more for a while.
 const MOST_IN_VAIN: u32 = 12;
+
+/// Trie nodes after which one search in vain is forgotten: as many as take some ten times as long as a search. Else
+/// what was searched in vain in one text would slow down all texts after it.
+const NODES_OF_SEARCH: u64 = if cfg!(test) { 1 << 8 } else { 1 << 19 };
 
 /// A search that finds fewer bytes than this is in vain: it spares hardly any nodes.
 const LEAST_FAR: u32 = 3;
@@ -83,6 +87,13 @@ impl Descent {
             return Ok(left <= reads.steps);
         }
         self.runs_on(hot, reads, left)
+    }
+
+    /// Forgets searches in vain where much was walked since they were made.
+    pub(super) fn forget_searches(&mut self) {
+        let forgotten = self.since_vain / NODES_OF_SEARCH;
+        self.since_vain %= NODES_OF_SEARCH;
+        self.in_vain = self.in_vain.saturating_sub(forgotten.min(u64::from(u32::MAX)) as u32);
     }
 
     /// Looks further along a run.
