@@ -21,9 +21,9 @@ is forked from one that has loaded this and nothing of the other engines:
 - xgrammar: TokenizerInfo and a GrammarCompiler with one thread, its cache switched on and empty.
 - llguidance: LLTokenizer with its default slices.
 
-Before and after the fork a small schema and one of 400 members (in XGrammar the small one alone) go
-through the engine, so that code and memory are there as they are in a server: each page of memory that
-the fork shares takes microseconds when it is first written.
+Before and after the fork a small schema and one of 480 members (in XGrammar the small one alone) go
+through the engine, so that code and memory are there as they are in a server: each page of memory
+that the fork shares takes microseconds when it is first written.
 
 ``--shared`` takes one process for all schemas of an engine instead, as a server would, so that
 what an engine keeps from one grammar for the next counts. A process that is past ``--timeout`` for
