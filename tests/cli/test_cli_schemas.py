@@ -289,7 +289,7 @@ def test_arguments_stay_where_a_command_has_no_such_option():
         'dialect="draft-07"': "--dialect draft-07",
         'dialect="python" of a pattern': 'dialect="python" of a pattern',
         'formats={"ti cket": pattern}': "--formats 'ti cket'=PATTERN",
-        'formats={b}': 'formats={b}',
+        "formats={b}": "formats={b}",
         "strict=True, not strict=1": "--strict, not strict=1",
         'text="a" is an argument': 'text="a" is an argument',
         'key_order="any"': 'key_order="any"',
