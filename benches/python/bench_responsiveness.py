@@ -19,6 +19,9 @@ Cases are those of tests/hostile, each in processes of its own with bounds on me
 
 --server runs all cases in one process, in threads, with deadlines, beside a ticker and ordinary
 requests whose masks must stay what they are alone.
+
+One file of more than 600 lines, so that what the processes do and how their times are read stand
+side by side.
 """
 
 # ruff: noqa: B023 - what is made in a loop is called there

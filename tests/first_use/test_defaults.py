@@ -1,4 +1,7 @@
-"""What a new user gets wrong: nothing goes wrong in silence, and each error says what to do."""
+"""What a new user gets wrong: nothing goes wrong in silence, and each error says what to do.
+
+One file of more than 600 lines: a list of mistakes, each by itself, that is read from one end.
+"""
 
 from __future__ import annotations
 

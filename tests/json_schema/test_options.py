@@ -1,4 +1,7 @@
-"""Each option: white space, spellings, key order, formats, closed objects, notes, what is lossy."""
+"""Each option: white space, spellings, key order, formats, closed objects, notes, what is lossy.
+
+One file of more than 600 lines: a list of options, and each test speaks of one.
+"""
 
 from __future__ import annotations
 

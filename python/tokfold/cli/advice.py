@@ -16,7 +16,7 @@ from tokfold._sources.schema import DIALECTS
 
 __all__ = ["in_options", "name_options"]
 
-_ARGUMENT = re.compile(r'\b([a-z][a-z_]*)=("[^"]*"|True|\{[^{}]*\}|\([^()]*\)|-?[0-9]+)')
+_ARGUMENT = re.compile(r'(?<![^ ])([a-z][a-z_]*)=("[^"]*"|True\b|\{[^{}]*\})(?![\w.:=/])')
 _MUST = re.compile(r"^([a-z][a-z_]*)(?= must )")
 _ENTRY = re.compile(r'\{("[^"]*"): ([a-z_]+)\}')
 _LIMITS = re.compile(r"\bLimits\([a-z_]+=[^()]*\)")
@@ -36,6 +36,9 @@ def name_options(parameters: Iterable[Any]) -> None:
 
 def in_options(text: str) -> str:
     """The same text with options of the command in place of arguments, where it has them.
+
+    Arguments stand behind a blank, as in all advice: what looks like one within a name of a file or
+    a quoted word is the user's, and stays.
 
     Example:
         >>> in_options('pass key_order="any"')  # of a command without such an option
@@ -68,7 +71,5 @@ def _option(argument: str, source: str) -> str:
         return name if value is True else ""
     if argument == "dialect" and value not in DIALECTS:
         return ""  # that of a pattern
-    if isinstance(value, (set, frozenset)):
-        return " ".join(f"{name} {shlex.quote(str(item))}" for item in sorted(value))
-    values = value if isinstance(value, tuple) else (value,)
-    return " ".join([name, *(shlex.quote(str(item)) for item in values)])
+    values = sorted(value) if isinstance(value, set) else [value]
+    return " ".join(f"{name} {shlex.quote(str(item))}" for item in values)

@@ -202,7 +202,7 @@ def _converted(text: str, kind: GrammarKind, name: str, options: Mapping[str, An
     except TokfoldError:
         raise
     except (RuntimeError, ValueError) as error:  # what XGrammar's converters raise
-        if kind is GrammarKind.JSON_SCHEMA:
+        if kind is GrammarKind.JSON_SCHEMA and isinstance(error, ValueError):
             raise TokfoldError(str(error)) from error  # of an option: the text is a document
         reason = xgrammar_reason(error)
         raise TokfoldError(f"{name}: no {kind.value} that can be read: {reason}") from error

@@ -29,9 +29,9 @@ mod vocabulary;
 
 use pyo3::prelude::*;
 
-/// Compiling makes many small objects: with glibc's allocator it takes some 15 % longer, and masks some 8 %. Version 2
-/// of mimalloc keeps about as much memory as glibc does; version 3 is as fast and keeps twice as much. Both reserve
-/// addresses, which are no memory: how many at a time, .cargo/config.toml says.
+/// Compiling makes many small objects: with glibc's allocator it takes some 15 % longer, and masks some 8 %. For 285
+/// schemas in one thread glibc keeps 80 MB, version 2 of mimalloc 100 to 140, and version 3, which is as fast, up to
+/// 210; in eight threads they keep about the same. How many addresses it reserves at a time, .cargo/config.toml says.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -264,7 +264,7 @@ impl<A: Clone + Eq + Hash> Formulas<A> {
         operands.iter().all(|&id| matches!(self.get(id), Formula::Literal(..)))
     }
 
-    /// The atoms in a formula, each once, in order of their first use.
+    /// The atoms in a formula, each literal once, in order of the numbers of the atoms.
     pub(super) fn atoms_of(&self, id: FormulaId) -> Vec<(u32, bool)> {
         match self.get(id) {
             Formula::Constant(_) => return Vec::new(),

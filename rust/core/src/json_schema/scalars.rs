@@ -24,6 +24,7 @@ struct TruthValues(Vec<(u32, bool)>);
 impl TruthValues {
     fn of(&self, number: u32) -> bool {
         let place = self.0.binary_search_by_key(&number, |value| value.0);
+        debug_assert!(place.is_ok(), "each atom of the formula has a value");
         place.is_ok_and(|place| self.0[place].1)
     }
 }
