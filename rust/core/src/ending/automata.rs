@@ -2,7 +2,7 @@
 //! such a rule reads.
 
 use super::dawg::NodeId;
-use super::tails::Tails;
+use super::walk::Walk;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, members};
 use rustc_hash::FxHashMap;
@@ -84,7 +84,7 @@ impl Graph {
     pub(super) fn of_rule(
         rule: u32,
         network: &Network,
-        tails: &Tails,
+        walk: &mut Walk,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let mut all = Self::default();
@@ -96,7 +96,7 @@ impl Graph {
             let calls = network.calls(state);
             leaves.push(is_full || !is_plain || !calls.is_empty());
             calls.iter().filter(|_| !is_full).for_each(|call| _ = all.place(call.to));
-            let steps = if is_full { Box::default() } else { tails.steps(network, state) };
+            let steps: &[_] = if is_full { &[] } else { walk.steps_of(network, state) };
             meter.spend(1 + steps.len() as u64)?;
             let steps = steps.iter().map(|&(classes, to)| (classes, all.place(to))).collect();
             all.steps.push(steps);

@@ -3,7 +3,7 @@
 //! What the rest of a token can be is all that counts while it is read, so equal subtrees of the trie
 //! are one node (Daciuk et al., 2000, for sorted strings).
 
-use super::strings::{Paths, Strings, Suffixes, UNREACHABLE, is_spelled, shared};
+use super::strings::{Cuts, Rest, Strings, UNREACHABLE, is_spelled, shared, spelled};
 use crate::network::{ClassSet, add_all, contains, insert};
 use crate::vocabulary::Trie;
 use hashbrown::HashTable;
@@ -12,6 +12,9 @@ use std::hash::{Hash, Hasher};
 
 /// A node of a [`Dawg`].
 pub(crate) type NodeId = u32;
+
+/// The tokens of a node at which no frame can be left: nobody asks.
+pub(super) const UNASKED: u32 = u32::MAX;
 
 #[derive(Debug)]
 pub(super) struct Node {
@@ -23,7 +26,8 @@ pub(super) struct Node {
     next: ClassSet,
     /// The classes that lead on from there or from a node behind it.
     later: ClassSet,
-    /// A bound on the tokens that any string from here to the end of a token needs by itself.
+    /// A bound on the tokens that any string from here to the end of a token needs by itself, of those that begin
+    /// with what can be read where a frame is left.
     pub(super) tokens: u32,
     /// The node that goes on with those strings alone that need more than one token by themselves.
     pub(super) hard: Option<NodeId>,
@@ -139,44 +143,77 @@ impl Making {
     }
 
     fn node(&mut self, OpenNode { is_end, children, tokens, .. }: OpenNode) -> NodeId {
-        self.dawg.node(is_end, &children, tokens)
+        let node = self.dawg.node(is_end, &children, tokens);
+        let known = &mut self.dawg.nodes[node as usize].tokens;
+        *known = tokens.min(*known);
+        node
     }
 
-    /// Finds for each node the strings that need more than one token by themselves. `needs` says how many
-    /// each rest of each string needs.
-    fn find_hard(&mut self, strings: &Strings, needs: &[u32]) {
+    /// The rests of strings behind which a frame can be left, by the node from which they lead on: each string of a
+    /// node once. Nodes at which no frame can be left keep no bound.
+    fn rests(&mut self, strings: &Strings, Cuts { last, next }: Cuts) -> Vec<Rest> {
         let Self { dawg, .. } = self;
-        let mut rests: Vec<Vec<(usize, usize)>> = vec![Vec::new(); dawg.len()];
-        let mut is_met = vec![false; dawg.len()];
-        // The nodes on the path of a string, and whether this is the first prefix that leads there.
+        let mut rests = Vec::new();
+        // The nodes on the path of a string, and whether this is the first prefix that leads there and ends with a
+        // letter behind which a frame can be left.
         let mut path: Vec<(NodeId, bool)> = vec![(dawg.root(), false)];
         let mut before: &[u8] = &[];
         for (index, string) in strings.iter().enumerate() {
             path.truncate(shared(before, string) + 1);
             for &letter in &string[path.len() - 1..] {
                 let Some(node) = dawg.child(path[path.len() - 1].0, letter) else { break };
-                let is_first = !std::mem::replace(&mut is_met[node as usize], true);
+                let tokens = &mut dawg.nodes[node as usize].tokens;
+                let is_first = contains(&last, letter) && *tokens == UNASKED;
+                if is_first {
+                    *tokens = 1;
+                }
                 path.push((node, is_first));
             }
-            let from = strings.start(index);
-            for (read, &(node, is_first)) in path.iter().enumerate().take(string.len()) {
-                if is_first && needs[from + read] > 1 {
-                    rests[node as usize].push((index, read));
+            for (at, &(node, is_first)) in path.iter().enumerate().take(string.len()) {
+                if is_first && contains(&next, string[at]) {
+                    rests.push(Rest { node, index, at });
                 }
             }
             before = string;
         }
-        for (node, rests) in rests.into_iter().enumerate().filter(|(_, rests)| !rests.is_empty()) {
+        rests
+    }
+
+    /// Bounds the tokens of nodes by those that the rests of strings need, and finds for each node the strings that
+    /// need more than one token by themselves. `needs` says how many each rest needs.
+    fn bound_tokens(
+        &mut self,
+        strings: &Strings,
+        mut rests: Vec<Rest>,
+        needs: &[u32],
+        escape: Option<u8>,
+    ) {
+        let Self { dawg, .. } = self;
+        dawg.reached = dawg.len();
+        dawg.most_tokens = 1;
+        rests.retain(|&Rest { node, index, at }| {
+            let needed = needs[strings.start(index) + at];
+            let bound = &mut dawg.nodes[node as usize].tokens;
+            *bound = needed.max(*bound);
+            // No frame is left within a token that is taken whole.
+            if strings.get(index).first().copied() != escape {
+                dawg.most_tokens = dawg.most_tokens.max(needed);
+            }
+            needed > 1
+        });
+        // Those of a node stay sorted.
+        rests.sort_by_key(|rest| rest.node);
+        for rests in rests.chunk_by(|a, b| a.node == b.node) {
             let mut before: &[u8] = &[];
-            for (index, read) in rests {
+            for &Rest { index, at, .. } in rests {
                 let (rest, needed) =
-                    (&strings.get(index)[read..], &needs[strings.start(index) + read..]);
+                    (&strings.get(index)[at..], &needs[strings.start(index) + at..]);
                 self.read(rest, shared(before, rest), |read| needed[read]);
                 before = rest;
             }
             let all = self.close_all();
             let hard = self.node(all);
-            self.dawg.nodes[node].hard = Some(hard);
+            self.dawg.nodes[rests[0].node as usize].hard = Some(hard);
         }
         for node in 0..self.dawg.len() {
             let Node { tokens, hard, .. } = &mut self.dawg.nodes[node];
@@ -189,30 +226,30 @@ impl Making {
 
 impl Dawg {
     /// The automaton of the strings of a trie. `whole` is the trie of the whole vocabulary, whose tokens
-    /// can spell what is left of a string; `escape` the letter before an id.
-    pub(crate) fn new(
+    /// can spell what is left of a string; `escape` the letter before an id; frames are left at `cuts` alone.
+    pub(super) fn new(
         trie: &Trie,
         whole: &Trie,
         class: impl Fn(&Trie, u32) -> u8,
         escape: Option<u8>,
+        cuts: Cuts,
     ) -> Self {
         let strings = Strings::of_trie(trie, |node| class(trie, node));
         let mut making = Making::default();
         let mut before: &[u8] = &[];
         for string in strings.iter() {
-            making.read(string, shared(before, string), |_| 1);
+            making.read(string, shared(before, string), |_| UNASKED);
             before = string;
         }
         // No other node is the root, though one may do the same: between tokens costs differ.
         let all = making.close_all();
         making.dawg.root = making.dawg.push(false, &all.children, 0);
-        let suffixes = match std::ptr::eq(trie, whole) {
-            true => None,
-            false => Some(Suffixes::new(&strings, whole, &class, escape)),
+        let rests = making.rests(&strings, cuts);
+        let needs = match std::ptr::eq(trie, whole) {
+            true => making.dawg.spelled(&strings, &rests, escape),
+            false => spelled(&strings, &rests, whole, &class, escape),
         };
-        let needs = making.dawg.spell(&strings, suffixes.as_ref(), escape);
-        making.dawg.reached = making.dawg.len();
-        making.find_hard(&strings, &needs);
+        making.bound_tokens(&strings, rests, &needs, escape);
         making.dawg
     }
 
@@ -354,48 +391,24 @@ impl Dawg {
         best
     }
 
-    /// Finds out how many tokens the rests of strings need, and returns it letter by letter: tokens of the whole
-    /// vocabulary where its part in the rests is given, else of these strings.
-    fn spell(
-        &mut self,
-        strings: &Strings,
-        suffixes: Option<&Suffixes>,
-        escape: Option<u8>,
-    ) -> Vec<u32> {
+    /// How many of these tokens spell rests of strings, as [`spelled`] has it.
+    fn spelled(&self, strings: &Strings, rests: &[Rest], escape: Option<u8>) -> Vec<u32> {
+        let mut needs = vec![UNREACHABLE; strings.letters.len()];
         let mut needed = Vec::new();
-        let mut needs = Vec::with_capacity(strings.letters.len());
-        self.most_tokens = 1;
-        let mut paths = Paths::default();
-        for string in strings.iter() {
+        for of_string in rests.chunk_by(|a, b| a.index == b.index) {
+            let Rest { index, at: first, .. } = of_string[0];
+            let string = strings.get(index);
+            if !is_spelled(string, escape) {
+                continue;
+            }
             needed.clear();
             needed.resize(string.len() + 1, UNREACHABLE);
             needed[string.len()] = 0;
-            if is_spelled(string, escape) {
-                if let Some(suffixes) = suffixes {
-                    paths.turn_to(string, |at| suffixes.next(at));
-                }
-                for from in (1..string.len()).rev() {
-                    let (rest, after) = (&string[from..], &needed[from..]);
-                    needed[from] = match suffixes {
-                        Some(suffixes) => suffixes.fewest(&paths.of[from], after),
-                        None => self.fewest(rest, after),
-                    };
-                }
+            for at in (first..string.len()).rev() {
+                needed[at] = self.fewest(&string[at..], &needed[at..]);
             }
-            let mut node = self.root;
-            for (read, &letter) in string.iter().enumerate() {
-                if read > 0 {
-                    let tokens = &mut self.nodes[node as usize].tokens;
-                    *tokens = (*tokens).max(needed[read]);
-                    // No frame is left within a token that is taken whole.
-                    if string.first().copied() != escape {
-                        self.most_tokens = self.most_tokens.max(needed[read]);
-                    }
-                }
-                let Some(next) = self.child(node, letter) else { break };
-                node = next;
-            }
-            needs.extend_from_slice(&needed[..string.len()]);
+            let from = strings.start(index);
+            needs[from + first..from + string.len()].copy_from_slice(&needed[first..string.len()]);
         }
         needs
     }

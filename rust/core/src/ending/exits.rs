@@ -146,9 +146,9 @@ pub(super) fn cheapest(dawg: &mut Dawg, exits: &mut Vec<Exit>) {
             kept.push(same[0]);
         }
         let pending = same.iter().filter_map(|exit| needed(dawg, *exit, clean));
-        let nodes: Vec<NodeId> =
+        let mut nodes: Vec<NodeId> =
             pending.map(|exit| exit.node).filter(|&node| node != root).collect();
-        let Some(node) = dawg.union(&nodes) else { continue };
+        let Some(node) = dawg.union(&mut nodes) else { continue };
         if !kept.iter().any(|known| known.node != root && dawg.covers(known.node, node)) {
             kept.push(Exit { node, tokens, bytes });
         }

@@ -1,7 +1,8 @@
 //! What can be read behind each rule (FOLLOW of Aho, Sethi and Ullman), in byte classes.
 
+use super::strings::Cuts;
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, Network, add_all};
+use crate::network::{ClassSet, Network, add_all, insert};
 
 /// For each rule the classes that can be read next where it is complete.
 pub(super) fn follow(network: &Network, meter: &mut Meter) -> Result<Vec<ClassSet>, Halt> {
@@ -40,4 +41,27 @@ pub(super) fn follow(network: &Network, meter: &mut Meter) -> Result<Vec<ClassSe
         }
     }
     Ok(follow)
+}
+
+/// Between which letters a frame can be left within a token, given what can be read behind each rule. A letter that
+/// leads to a final state of its rule ends each frame that is left there, since calls read at least one letter.
+///
+/// # Errors
+/// Those of the meter.
+pub(super) fn cuts(
+    network: &Network,
+    follow: &[ClassSet],
+    meter: &mut Meter,
+) -> Result<Cuts, Halt> {
+    if network.has_sets() || network.counts_tokens() {
+        return Ok(Cuts::ALL);
+    }
+    let mut cuts = Cuts { last: [0; 4], next: [0; 4] };
+    follow.iter().for_each(|next| add_all(&mut cuts.next, next));
+    meter.spend(network.len() as u64)?;
+    for state in 0..network.len() as u32 {
+        let leaving = network.listed(state).iter().filter(|edge| network.is_final(edge.1));
+        leaving.for_each(|edge| insert(&mut cuts.last, edge.0));
+    }
+    Ok(cuts)
 }

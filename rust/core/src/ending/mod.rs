@@ -34,16 +34,18 @@ pub(crate) use exits::{KnownExits, Way};
 pub(crate) use strings::UNREACHABLE;
 
 use crate::budget::{Halt, Interrupt, Meter};
-use crate::network::{BOTTOM, Network, contains, members};
+use crate::network::{BOTTOM, ClassSet, Network, contains, members};
 use crate::stacks::{SetId, StackSets};
 use crate::vocabulary::Trie;
 use exits::Exit;
+use follow::{cuts, follow};
 use letters::Letters;
 use parking_lot::{Mutex, MutexGuard};
 use rows::Rows;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 use std::time::Duration;
+use strings::Cuts;
 
 /// Sets that a memo has, at most: past them it is made anew.
 const MOST_REMEMBERED: usize = 1 << 18;
@@ -163,9 +165,11 @@ impl Ending {
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let class = |trie: &Trie, node| class_of(&network, trie, node);
-        let mut dawg = Dawg::new(trie, whole, class, network.alphabet().escape());
+        let follow = follow(&network, meter)?;
+        let cuts = cuts(&network, &follow, meter)?;
+        let mut dawg = Dawg::new(trie, whole, class, network.alphabet().escape(), cuts);
         dawg.are_counted = network.counts_tokens();
-        Self::over(network, dawg, meter)
+        Self::over(network, dawg, follow, meter)
     }
 
     /// Over bytes: what is fewest are bytes.
@@ -176,14 +180,20 @@ impl Ending {
         let bytes: Vec<u8> = (0..=u8::MAX).collect();
         let trie = Trie::new(bytes.chunks(1).zip(0..));
         let class = |trie: &Trie, node| class_of(&network, trie, node);
-        let dawg = Dawg::new(&trie, &trie, class, None);
-        Self::over(network, dawg, meter)
+        let follow = follow(&network, meter)?;
+        let dawg = Dawg::new(&trie, &trie, class, None, Cuts::ALL);
+        Self::over(network, dawg, follow, meter)
     }
 
-    fn over(network: Arc<Network>, dawg: Dawg, meter: &mut Meter) -> Result<Self, Halt> {
+    fn over(
+        network: Arc<Network>,
+        dawg: Dawg,
+        follow: Vec<ClassSet>,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
         let most_tokens = dawg.most_tokens();
         // States that are sets have numbers of their own here.
-        let rows = Mutex::new(Rows::new(network.fresh(), dawg, meter)?);
+        let rows = Mutex::new(Rows::new(network.fresh(), dawg, follow, meter)?);
         Ok(Self { rows, most_tokens })
     }
 

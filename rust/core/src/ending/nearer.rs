@@ -17,7 +17,7 @@ use super::exits::{Exit, is_kept};
 use super::rows::{PairId, Rows};
 use super::strings::UNREACHABLE;
 use crate::budget::{Halt, Meter};
-use crate::network::{ClassSet, add_all};
+use crate::network::{ClassSet, Network, add_all};
 
 /// Automata of fewer states are walked at once.
 const MANY_STATES: usize = if cfg!(test) { 1 } else { 24 };
@@ -108,8 +108,8 @@ impl Rows {
         let root = self.dawg.root();
         let row = self.pairs[pair as usize].row.exits.iter();
         let known = row.filter(|exit| exit.tokens <= tokens && exit.node != root);
-        let known: Vec<NodeId> = known.map(|exit| exit.node).collect();
-        let known = self.dawg.union(&known);
+        let mut known: Vec<NodeId> = known.map(|exit| exit.node).collect();
+        let known = self.dawg.union(&mut known);
         !known.is_some_and(|known| self.dawg.covers(known, node))
     }
 
@@ -129,11 +129,24 @@ impl Rows {
         }))
     }
 
+    /// Whether letters may lead from the start of a rule to many states: to those of the rule, and by tail calls to
+    /// others.
+    fn may_have_many(&self, rule: u32, network: &Network) -> bool {
+        let start = network.rule_starts()[rule as usize];
+        let mut states = (start..network.len() as u32).take_while(|&q| network.rule_of(q) == rule);
+        let goes_on =
+            |state: u32| network.calls(state).iter().any(|call| self.tails.goes_on(network, call));
+        states.by_ref().take(MANY_STATES - 1).any(goes_on) || states.next().is_some()
+    }
+
     /// Makes the automaton of a rule, if it has a large one.
     fn find_automaton(&mut self, rule: u32, meter: &mut Meter) -> Result<Option<usize>, Halt> {
         let network = self.network.clone();
-        let graph = Graph::of_rule(rule, &network, &self.tails, meter)?;
         let mut number = None;
+        let graph = match self.may_have_many(rule, &network) {
+            true => Graph::of_rule(rule, &network, &mut self.walk, meter)?,
+            false => Graph::default(),
+        };
         if graph.states.len() >= MANY_STATES {
             let is_final: Vec<bool> =
                 graph.states.iter().map(|&state| network.is_final(state)).collect();
@@ -228,7 +241,7 @@ impl Rows {
             let hard = self.dawg.harder(node, 1)?;
             self.dawg.beginning_with(hard, &follow)
         };
-        let nodes: Vec<NodeId> = nodes.iter().filter_map(hard).collect();
-        Ok(self.dawg.union(&nodes))
+        let mut nodes: Vec<NodeId> = nodes.iter().filter_map(hard).collect();
+        Ok(self.dawg.union(&mut nodes))
     }
 }

@@ -32,7 +32,6 @@
 use super::automata::{Automaton, AutomatonState, Level};
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, Row, is_kept, needed};
-use super::follow::follow;
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
 use super::walk::Walk;
@@ -47,6 +46,9 @@ pub(super) type PairId = u32;
 const BETWEEN: usize = 0;
 const TO_FOLLOWERS: usize = 1;
 const TO_CALLERS: usize = 2;
+
+/// Every so many steps of work the bytes held are looked at.
+const LOOKS_AT_BYTES: u32 = if cfg!(test) { 1 } else { 32 };
 
 /// A frame that takes more tokens than this to leave is taken for one that cannot be left.
 const MOST_TOKENS: u32 = 1 << 24;
@@ -74,14 +76,25 @@ pub(super) struct Pair {
     pub(super) state: u32,
     pub(super) node: NodeId,
     pub(super) row: Row,
-    followers: Vec<Follower>,
-    callers: Vec<Caller>,
-    /// Pairs of states that count, which take over the exits within their bounds.
-    counting: Vec<PairId>,
-    /// For a state that counts, the pair without a bound of which it takes the exits over, of at most so
-    /// many bytes and tokens.
-    unbounded: Option<(PairId, u32, u32)>,
+    /// The last of each, if any: a link.
+    followers: u32,
+    callers: u32,
     is_explored: bool,
+}
+
+/// No link.
+const NO_LINK: u32 = u32::MAX;
+
+/// Lists of many pairs, in one piece of memory: an element, and the link to the one before.
+type Links<T> = Vec<(T, u32)>;
+
+/// The pair without a bound of which a pair of a state that counts takes the exits over.
+#[derive(Clone, Copy)]
+struct Unbounded {
+    pair: PairId,
+    /// Only those of at most so many bytes and tokens.
+    bytes: u32,
+    tokens: u32,
 }
 
 /// The rows of a network, as far as they were asked for.
@@ -91,6 +104,11 @@ pub(super) struct Rows {
     /// For each rule the classes that can be read next where it is complete.
     pub(super) follow: Vec<ClassSet>,
     pub(super) pairs: Vec<Pair>,
+    followers: Links<Follower>,
+    callers: Links<Caller>,
+    /// By pair the pairs of states that count, which take over the exits within their bounds; and by these that pair.
+    counting: FxHashMap<PairId, Vec<PairId>>,
+    unbounded: FxHashMap<PairId, Unbounded>,
     /// For each pair the fewest tokens after which it can be left between two tokens, as far as known.
     pub(super) clean: Vec<u32>,
     numbers: FxHashMap<(u32, NodeId), PairId>,
@@ -108,7 +126,12 @@ pub(super) struct Rows {
     has_room: bool,
     /// Exits passed on so far.
     relaxations: u64,
+    /// Steps of work since the bytes held were looked at.
+    looks: u32,
     pub(super) walk: Walk,
+    /// Nodes that are looked at, and the bytes before them: memory that is used again.
+    reached: Vec<(u32, NodeId)>,
+    nodes: Vec<NodeId>,
     pub(super) tails: Arc<Tails>,
     /// Rules that are one automaton.
     pub(super) automata: Vec<Automaton>,
@@ -122,8 +145,16 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    pub(super) fn new(network: Arc<Network>, dawg: Dawg, meter: &mut Meter) -> Result<Self, Halt> {
-        let follow = follow(&network, meter)?;
+    /// Of a network, with what can be read behind each of its rules.
+    ///
+    /// # Errors
+    /// Those of the meter.
+    pub(super) fn new(
+        network: Arc<Network>,
+        dawg: Dawg,
+        follow: Vec<ClassSet>,
+        meter: &mut Meter,
+    ) -> Result<Self, Halt> {
         let tails = Arc::new(Tails::of_network(&network, meter)?);
         Ok(Self {
             counts_bytes: network.has_counters(),
@@ -131,6 +162,10 @@ impl Rows {
             dawg,
             follow,
             pairs: Vec::new(),
+            followers: Vec::new(),
+            callers: Vec::new(),
+            counting: FxHashMap::default(),
+            unbounded: FxHashMap::default(),
             clean: Vec::new(),
             numbers: FxHashMap::default(),
             fresh: Vec::new(),
@@ -139,7 +174,10 @@ impl Rows {
             bounded: Vec::new(),
             has_room: true,
             relaxations: 0,
+            looks: 0,
             walk: Walk::new(tails.clone()),
+            reached: Vec::new(),
+            nodes: Vec::new(),
             tails,
             automata: Vec::new(),
             automaton_of_rule: FxHashMap::default(),
@@ -192,10 +230,8 @@ impl Rows {
             state,
             node,
             row: Row::default(),
-            followers: Vec::new(),
-            callers: Vec::new(),
-            counting: Vec::new(),
-            unbounded: None,
+            followers: NO_LINK,
+            callers: NO_LINK,
             is_explored: false,
         });
         self.clean.push(UNREACHABLE);
@@ -223,7 +259,12 @@ impl Rows {
                 return Ok(());
             }
             meter.spend(1 + (self.relaxations - before + self.dawg.take_work()) / 4)?;
-            if !self.dawg.fits(self.most_bytes.saturating_sub(self.bytes)) {
+            self.looks += 1;
+            let is_due = self.looks >= LOOKS_AT_BYTES;
+            if is_due {
+                self.looks = 0;
+            }
+            if is_due && !self.dawg.fits(self.most_bytes.saturating_sub(self.bytes)) {
                 return Err(Halt::Bytes);
             }
             if !self.has_room || self.network.refused_sets() > 0 {
@@ -254,10 +295,10 @@ impl Rows {
         };
         self.fresh.pop();
         let free = self.pair(free, node);
-        let most_tokens = self.network.tokens_left(state).unwrap_or(u32::MAX);
-        self.pairs[pair as usize].unbounded = Some((free, left, most_tokens));
-        self.pairs[free as usize].counting.push(pair);
-        self.bytes += size_of::<PairId>();
+        let tokens = self.network.tokens_left(state).unwrap_or(u32::MAX);
+        self.unbounded.insert(pair, Unbounded { pair: free, bytes: left, tokens });
+        self.counting.entry(free).or_default().push(pair);
+        self.bytes += 2 * (size_of::<PairId>() + size_of::<Unbounded>() + size_of::<Vec<PairId>>());
         for index in 0..self.pairs[free as usize].row.exits.len() {
             self.take_over_within(pair, self.pairs[free as usize].row.exits[index]);
         }
@@ -266,14 +307,15 @@ impl Rows {
 
     /// Whether a state that counts is to be looked at itself, the last that missed an exit.
     fn look_again(&mut self, pair: PairId, meter: &mut Meter) -> Result<(), Halt> {
-        let is_needed = match self.pairs[pair as usize] {
-            Pair { unbounded: Some((free, bytes, tokens)), is_explored: false, .. } => {
+        let is_explored = self.pairs[pair as usize].is_explored;
+        let is_needed = match self.unbounded.get(&pair).filter(|_| !is_explored) {
+            Some(&Unbounded { pair: free, bytes, tokens }) => {
                 let Self { dawg, pairs, clean, .. } = self;
                 let (row, clean) = (&pairs[free as usize].row, clean[free as usize]);
                 let mut kept = row.exits.iter().filter_map(|exit| needed(dawg, *exit, clean));
                 kept.any(|exit| exit.bytes > bytes || exit.tokens > tokens)
             }
-            _ => false,
+            None => false,
         };
         if is_needed {
             self.walk(pair, meter)?;
@@ -297,7 +339,13 @@ impl Rows {
         let walk = std::mem::take(&mut self.walk);
         self.pairs[pair as usize].is_explored = true;
         let (root, follow) = (self.dawg.root(), *self.follow_of(self.pairs[pair as usize].state));
-        for (mut nodes, bytes) in self.by_bytes(&walk.left) {
+        let mut reached = std::mem::take(&mut self.reached);
+        let mut nodes = std::mem::take(&mut self.nodes);
+        self.by_bytes(&mut reached, walk.left.iter().copied());
+        for same in reached.chunk_by(|a, b| a.0 == b.0) {
+            let bytes = same[0].0;
+            nodes.clear();
+            nodes.extend(same.iter().map(|left| left.1));
             if nodes.contains(&root) {
                 self.add(pair, Exit { node: root, tokens: 0, bytes });
             }
@@ -305,7 +353,7 @@ impl Rows {
             nodes.retain(|&node| {
                 node != root && (dawg.is_end(node) || meet(&follow, dawg.next(node)))
             });
-            if let Some(node) = self.dawg.union(&nodes) {
+            if let Some(node) = self.dawg.union(&mut nodes) {
                 self.add(pair, Exit { node, tokens: 0, bytes });
             }
         }
@@ -315,15 +363,18 @@ impl Rows {
                 self.follow_pair(ended, Follower { pair, tokens: 1, bytes });
             }
         }
-        for same in walk.met.chunk_by(|a, b| a.0 == b.0) {
-            let state = same[0].0;
-            let reached: Vec<(NodeId, u32)> = same.iter().map(|met| (met.1, met.2)).collect();
-            for (nodes, bytes) in self.by_bytes(&reached) {
-                let Some(node) = self.dawg.union(&nodes) else { continue };
+        for met in walk.met.chunk_by(|a, b| a.0 == b.0) {
+            let state = met[0].0;
+            self.by_bytes(&mut reached, met.iter().map(|met| (met.1, met.2)));
+            for same in reached.chunk_by(|a, b| a.0 == b.0) {
+                nodes.clear();
+                nodes.extend(same.iter().map(|met| met.1));
+                let Some(node) = self.dawg.union(&mut nodes) else { continue };
                 let met = self.pair(state, node);
-                self.follow_pair(met, Follower { pair, tokens: 0, bytes });
+                self.follow_pair(met, Follower { pair, tokens: 0, bytes: same[0].0 });
             }
         }
+        (self.reached, self.nodes) = (reached, nodes);
         for &(start, to) in &walk.calls {
             let callee = self.pair(start, self.pairs[pair as usize].node);
             self.add_caller(callee, Caller { pair, to, tokens: 0, bytes: 0 });
@@ -336,8 +387,10 @@ impl Rows {
     }
 
     fn add_caller(&mut self, callee: PairId, caller: Caller) {
-        self.pairs[callee as usize].callers.push(caller);
-        self.bytes += size_of::<Caller>();
+        let before =
+            std::mem::replace(&mut self.pairs[callee as usize].callers, self.callers.len() as u32);
+        self.callers.push((caller, before));
+        self.bytes += size_of::<(Caller, u32)>();
         for index in 0..self.pairs[callee as usize].row.exits.len() {
             let exit = self.pairs[callee as usize].row.exits[index];
             if let Some(exit) = needed(&mut self.dawg, exit, self.clean[callee as usize]) {
@@ -371,8 +424,12 @@ impl Rows {
     }
 
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
-        self.pairs[leader as usize].followers.push(follower);
-        self.bytes += size_of::<Follower>();
+        let before = std::mem::replace(
+            &mut self.pairs[leader as usize].followers,
+            self.followers.len() as u32,
+        );
+        self.followers.push((follower, before));
+        self.bytes += size_of::<(Follower, u32)>();
         self.relaxations += self.pairs[leader as usize].row.exits.len() as u64;
         for index in 0..self.pairs[leader as usize].row.exits.len() {
             let exit = self.pairs[leader as usize].row.exits[index];
@@ -391,23 +448,19 @@ impl Rows {
     /// A pair of a state that counts takes over an exit of the state without a bound.
     fn take_over_within(&mut self, pair: PairId, exit: Exit) {
         self.relaxations += 1;
-        match self.pairs[pair as usize].unbounded {
-            Some((_, bytes, tokens)) if exit.bytes > bytes || exit.tokens > tokens => {
+        match self.unbounded.get(&pair) {
+            Some(most) if exit.bytes > most.bytes || exit.tokens > most.tokens => {
                 self.bounded.push(pair);
             }
             _ => self.add(pair, exit),
         }
     }
 
-    /// Nodes of a walk by the bytes read before, where these count.
-    fn by_bytes(&self, reached: &[(NodeId, u32)]) -> Vec<(Vec<NodeId>, u32)> {
-        if !self.counts_bytes {
-            return vec![(reached.iter().map(|left| left.0).collect(), 0)];
-        }
-        let mut reached: Vec<(u32, NodeId)> = reached.iter().map(|left| (left.1, left.0)).collect();
-        reached.sort_unstable();
-        let same = reached.chunk_by(|a, b| a.0 == b.0);
-        same.map(|same| (same.iter().map(|left| left.1).collect(), same[0].0)).collect()
+    /// Sorts nodes of a walk by the bytes read before, where these count.
+    fn by_bytes(&self, out: &mut Vec<(u32, NodeId)>, reached: impl Iterator<Item = (NodeId, u32)>) {
+        out.clear();
+        out.extend(reached.map(|(node, bytes)| (if self.counts_bytes { bytes } else { 0 }, node)));
+        out.sort_unstable();
     }
 
     /// The classes that can be read where the rule of a state is complete.
@@ -470,30 +523,32 @@ impl Rows {
         let Some(exit) = needed(&mut self.dawg, exit, self.clean[pair as usize]) else { return };
         if kind != TO_CALLERS {
             // Nobody begins to follow while an exit is taken over.
-            let followers = std::mem::take(&mut self.pairs[pair as usize].followers);
-            for &follower in &followers {
+            let mut link = self.pairs[pair as usize].followers;
+            while let Some(&(follower, before)) = self.followers.get(link as usize) {
                 let tokens = exit.tokens + follower.tokens;
                 let clean = self.clean[follower.pair as usize];
                 if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
                     self.take_over(follower, exit);
                 }
+                self.relaxations += 1;
+                link = before;
             }
-            self.relaxations += followers.len() as u64;
-            self.pairs[pair as usize].followers = followers;
-            for index in 0..self.pairs[pair as usize].counting.len() {
-                self.take_over_within(self.pairs[pair as usize].counting[index], exit);
+            let counting = self.counting.get(&pair).map_or(0, Vec::len);
+            for index in 0..counting {
+                self.take_over_within(self.counting[&pair][index], exit);
             }
         }
         if kind == TO_FOLLOWERS {
-            if !self.pairs[pair as usize].callers.is_empty() {
+            if self.pairs[pair as usize].callers != NO_LINK {
                 self.wait(pair, Exit { node, ..exit }, TO_CALLERS);
             }
             return;
         }
-        for index in 0..self.pairs[pair as usize].callers.len() {
-            let caller = self.pairs[pair as usize].callers[index];
+        let mut link = self.pairs[pair as usize].callers;
+        while let Some(&(caller, before)) = self.callers.get(link as usize) {
             self.relaxations += 1;
             self.go_on(caller, exit);
+            link = before;
         }
     }
 }

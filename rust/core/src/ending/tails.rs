@@ -64,11 +64,16 @@ impl Tails {
 
     /// Where letters lead from a state, by way of tail calls too.
     pub(super) fn steps(&self, network: &Network, state: u32) -> Steps {
-        let starts = self.starts(network, state).into_iter();
-        let edges = starts.flat_map(|start| network.edges(start));
-        let mut edges: Vec<(u32, u8)> = edges.map(|(class, to)| (to, class)).collect();
+        let calls = network.calls_to_end(state);
+        let mut edges: Vec<(u32, u8)> =
+            network.edges(state).map(|(class, to)| (to, class)).collect();
+        if calls.iter().any(|call| self.goes_on(network, call)) {
+            let starts = self.starts(network, state).into_iter().skip(1);
+            edges.extend(
+                starts.flat_map(|start| network.edges(start)).map(|(class, to)| (to, class)),
+            );
+        }
         edges.sort_unstable();
-        edges.dedup();
         let by_target = edges.chunk_by(|a, b| a.0 == b.0);
         let step = |edges: &[(u32, u8)]| {
             let mut classes: ClassSet = [0; 4];

@@ -4,7 +4,7 @@
 //! Equal sets of strings are one node, so that an operation on the same nodes is done once (as for decision diagrams;
 //! Bryant, 1986; Minato, 1993).
 
-use super::dawg::{Dawg, NodeId, Origin, Unions};
+use super::dawg::{Dawg, NodeId, Origin, UNASKED, Unions};
 use crate::network::{ClassSet, contains, meet};
 use rustc_hash::FxHashSet;
 
@@ -28,15 +28,16 @@ impl Open {
 }
 
 impl Dawg {
-    /// The node that goes on with the strings of all of some nodes, none of them the root; `None` of none.
-    pub(super) fn union(&mut self, nodes: &[NodeId]) -> Option<NodeId> {
-        let mut nodes = nodes.to_vec();
+    /// The node that goes on with the strings of all of some nodes, none of them the root; `None` of none. The nodes
+    /// are sorted.
+    pub(super) fn union(&mut self, nodes: &mut Vec<NodeId>) -> Option<NodeId> {
         nodes.sort_unstable();
         nodes.dedup();
         match nodes[..] {
-            [] | [_] => nodes.pop(),
+            [] => None,
+            [node] => Some(node),
             [first, second] => Some(self.union_of_two(first, second)),
-            _ => self.union_of_sorted(&nodes),
+            _ => self.union_of_sorted(nodes),
         }
     }
 
@@ -65,8 +66,8 @@ impl Dawg {
         if let Some(&known) = self.unions.after.get(&(node, *classes)) {
             return Some(known);
         }
-        let below: Vec<NodeId> = self.children_by(node, classes).collect();
-        let after = self.union(&below)?;
+        let mut below: Vec<NodeId> = self.children_by(node, classes).collect();
+        let after = self.union(&mut below)?;
         self.unions.after.insert((node, *classes), after);
         Some(after)
     }
@@ -125,9 +126,11 @@ impl Dawg {
 
     /// Notes where the strings of a node are from if the node is new: at least `before`.
     fn note_origin(&mut self, node: NodeId, before: usize, tokens: u32, from: impl Fn() -> Origin) {
-        let known = &mut self.nodes[node as usize].tokens;
-        *known = (*known).min(tokens);
-        if node as usize >= before && tokens > 1 {
+        let known = &mut self.nodes[node as usize];
+        known.tokens = known.tokens.min(tokens);
+        if node as usize >= before && tokens == UNASKED {
+            known.hard = Some(node); // whoever asks gets all strings
+        } else if node as usize >= before && tokens > 1 {
             let from = from();
             if let Origin::Union(nodes) = &from {
                 self.unions.held += size_of_val(&**nodes);
@@ -232,10 +235,10 @@ impl Dawg {
             }
             work.pop();
             self.unions.origins.remove(&node);
-            let parts: Vec<NodeId> =
+            let mut parts: Vec<NodeId> =
                 of.iter().filter_map(|&node| self.nodes[node as usize].hard).collect();
             let hard = match &origin {
-                Origin::Union(_) => self.union(&parts),
+                Origin::Union(_) => self.union(&mut parts),
                 Origin::Part(_, classes) => {
                     parts.first().and_then(|&part| self.beginning_with(part, classes))
                 }

@@ -64,13 +64,19 @@ pub(super) struct Walk {
 /// A state, and where the rule of it returns to.
 type Place = (u32, u32);
 
+/// The place of a group that was taken out.
+const TAKEN: Place = (u32::MAX, u32::MAX);
+/// Among so many groups one is found by looking at each.
+const FEW_GROUPS: usize = if cfg!(test) { 2 } else { 8 };
+
 /// Nodes by the place at which they are reached.
 #[derive(Default)]
 struct Groups {
-    numbers: FxHashMap<Place, usize>,
     /// Those in use come first.
     groups: Vec<(Place, Vec<NodeId>)>,
     used: usize,
+    /// By place the group, where there are more than a few.
+    numbers: FxHashMap<Place, usize>,
     /// Nodes that were looked for so far, for the meter.
     reached: usize,
 }
@@ -88,22 +94,39 @@ impl Groups {
     }
 
     fn nodes(&mut self, place: Place) -> &mut Vec<NodeId> {
-        let number = *self.numbers.entry(place).or_insert(self.used);
-        if number == self.used {
-            match self.groups.get_mut(number) {
-                Some(group) => group.0 = place,
-                None => self.groups.push((place, Vec::new())),
-            }
-            self.used += 1;
-        }
+        let known = match self.used <= FEW_GROUPS {
+            true => self.groups[..self.used].iter().position(|group| group.0 == place),
+            false => self.numbers.get(&place).copied(),
+        };
+        let number = known.unwrap_or_else(|| self.add(place));
         &mut self.groups[number].1
+    }
+
+    /// One more group, at a place that has none.
+    fn add(&mut self, place: Place) -> usize {
+        let number = self.used;
+        match self.groups.get_mut(number) {
+            Some(group) => group.0 = place,
+            None => self.groups.push((place, Vec::new())),
+        }
+        self.used += 1;
+        if self.used == FEW_GROUPS + 1 {
+            let all = self.groups[..self.used].iter().zip(0..);
+            self.numbers.extend(all.map(|(group, number)| (group.0, number)));
+        } else if self.used > FEW_GROUPS {
+            self.numbers.insert(place, number);
+        }
+        number
     }
 
     /// The nodes of a group, which is taken out.
     fn take(&mut self, number: usize) -> (Place, Vec<NodeId>) {
         let (place, nodes) = &mut self.groups[number];
-        self.numbers.remove(place);
-        (*place, std::mem::take(nodes))
+        let place = std::mem::replace(place, TAKEN);
+        if self.used > FEW_GROUPS {
+            self.numbers.remove(&place);
+        }
+        (place, std::mem::take(nodes))
     }
 
     /// Moves each group to the place to which reading the first byte of a token leads: a rule that counts
@@ -130,6 +153,12 @@ impl Groups {
 impl Walk {
     pub(super) fn new(tails: Arc<Tails>) -> Self {
         Self { tails, ..Self::default() }
+    }
+
+    /// Where letters lead from a state.
+    pub(super) fn steps_of(&mut self, network: &Network, state: u32) -> &Steps {
+        let Self { steps, bytes_held, tails, .. } = self;
+        steps_of(steps, bytes_held, state, network, tails)
     }
 
     /// Bytes held for good.
