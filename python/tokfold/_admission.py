@@ -61,9 +61,6 @@ class CompileQueue:
     compilation that has begun goes to its end.
 
     No lock is held while a request waits or compiles. Safe between threads.
-
-    Args:
-        slots: how many compile at once; at least 1.
     """
 
     def __init__(self, slots: int) -> None:

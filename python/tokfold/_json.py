@@ -114,12 +114,7 @@ def read(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def dumps(value: object, *, default: Callable[[object], object] | None = None) -> str:
-    """A value as JSON text, as :func:`json.dumps`, without holding up other threads.
-
-    Raises:
-        TypeError: a part of it is no JSON value.
-        ValueError: it holds itself, or is too large.
-    """
+    """A value as JSON text, as :func:`json.dumps`, without holding up other threads."""
     numbers: list[str] = []
     stand_in: str | None = None
 

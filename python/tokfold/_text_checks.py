@@ -86,11 +86,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
-    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does.
-
-    Raises:
-        LimitExceededError: there are more than ``most``.
-    """
+    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does."""
     deepest = _json.nesting(text)
     if deepest > most:
         refuse_size(
@@ -106,12 +102,6 @@ def json_text(
     value: object, what: str, levels: int = MAX_JSON_NESTING, limit: str = "MAX_JSON_NESTING"
 ) -> str:
     """A Python value as JSON text, without recursion on what is too deep for it.
-
-    Args:
-        value: dicts, lists and so on.
-        what: for errors.
-        levels: how deep they may stand in each other.
-        limit: name of the bound of levels.
 
     Raises:
         TypeError: a part of it is no JSON value; says where.

@@ -494,11 +494,7 @@ def byte_vocabulary() -> Vocabulary:
 
 
 def check_vocabulary(vocabulary: Vocabulary) -> None:
-    """Refuse what is no vocabulary.
-
-    Raises:
-        ArgumentTypeError: it is none.
-    """
+    """Refuse what is no vocabulary."""
     if isinstance(vocabulary, Vocabulary):
         return
     error = wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)

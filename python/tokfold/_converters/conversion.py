@@ -36,12 +36,7 @@ def is_deep(levels: int) -> bool:
 
 
 def with_stack(levels: int, work: Callable[[], _T]) -> _T:
-    """Do some work that recurses so deep: here, or in a thread whose stack is large enough.
-
-    Raises:
-        LimitExceededError: there is no memory for the stack.
-        Exception: whatever ``work`` raises.
-    """
+    """Do some work that recurses so deep: here, or in a thread whose stack is large enough."""
     if not is_deep(levels):
         return work()
     made: list[_T] = []

@@ -33,16 +33,7 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def check_lark(text: object) -> int:
-    """Count what Lark text comes to.
-
-    Returns:
-        Levels of groups, and of terminals within terminals.
-
-    Raises:
-        TypeError: it is no text.
-        UnsupportedGrammarError: it holds NUL or a lone surrogate.
-        LimitExceededError: it is too much.
-    """
+    """Count what Lark text comes to; returns levels of groups and of nested terminals."""
     source = check_text(text, "lark")
     if len(source) > MAX_LARK_LENGTH:
         refuse_size(

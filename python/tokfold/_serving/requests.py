@@ -83,9 +83,6 @@ def any_tag(text: str) -> dict[str, Any]:
 
     The old form lists ``structures`` of begin, schema and end, and ``triggers``. A schema that is
     missing allows any JSON.
-
-    Raises:
-        StructuralTagError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
     """
     tag = document_of(checked(text, "structural tag", is_json=True))
     if not isinstance(tag, dict):
@@ -126,12 +123,7 @@ def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def choices(texts: object) -> str:
-    """Grammar text of a list of texts, one of which is to be written.
-
-    Raises:
-        ValueError: it is no list of texts, or empty.
-        UnsupportedGrammarError: a text holds NUL or a lone surrogate.
-    """
+    """Grammar text of a list of texts, one of which is to be written."""
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
         raise ValueError("choices are a list of texts, at least one")
     return f"root ::= {' | '.join(literal(checked(text, 'choice')) for text in texts)}"

@@ -124,13 +124,7 @@ class Settings:
         classes: ClassesMode | None,
         limits: Limits | None,
     ) -> dict[str, str]:
-        """The variables that hold the given settings; the environment is read with them first.
-
-        Raises:
-            ArgumentTypeError: ``limits`` are none.
-            ArtifactError: ``cache_dir`` is a file.
-            ValueError: a variable cannot be read, or ``cache_dir`` is empty.
-        """
+        """The variables that hold the given settings; the environment is read with them first."""
         if not isinstance(limits, Limits | None):
             raise wrong_type("limits", "tokfold.Limits or None", limits)
         out: dict[str, str] = {}

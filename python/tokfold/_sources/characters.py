@@ -9,11 +9,7 @@ __all__ = ["check_characters", "lone_surrogate"]
 
 
 def check_characters(text: str) -> None:
-    """Refuse a text with a lone surrogate.
-
-    Raises:
-        GrammarSyntaxError: it has one; says where.
-    """
+    """Refuse a text with a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -144,14 +144,7 @@ class SchemaSource(Source):
         lossy: Collection[str],
         limits: Limits | None,
     ) -> SchemaSource:
-        """Check the options.
-
-        Raises:
-            InvalidSchemaError: ``schema`` is an object of a request that holds a schema.
-            LimitExceededError: a value is nested deeper than ``limits`` allow.
-            TypeError, ValueError: an option is none of its values.
-            UnsupportedGrammarError: ``schema`` cannot be written as JSON.
-        """
+        """Check the options."""
         check_limits(limits)
         if dialect is not None:
             _check("dialect", dialect, *DIALECTS)
@@ -268,15 +261,7 @@ def _whitespace(
 
 
 def text_of(schema: object, limits: Limits | None) -> str:
-    """The text of a schema: text, a value of JSON, a pydantic model, or another type.
-
-    Raises:
-        ArgumentTypeError: it is bytes, a value of a model or of a dataclass, or no type that
-            pydantic knows, or one without a schema.
-        LimitExceededError: a value is nested deeper than text may be, or too large.
-        UnsupportedGrammarError: a value is no JSON.
-        MissingExtraError: a type needs pydantic, which is not installed.
-    """
+    """The text of a schema: text, a value of JSON, a pydantic model, or another type."""
     if isinstance(schema, str):
         return schema
     levels = (limits or DEFAULT_LIMITS).max_nesting

@@ -74,9 +74,6 @@ def check_is_whole(schema: object) -> None:
     """Refuse an object of a request that holds a schema, and that would take any JSON as one.
 
     A long text is not read for that: the notes of its grammar warn.
-
-    Raises:
-        InvalidSchemaError: it is one; says what to pass.
     """
     if isinstance(schema, str):
         is_short = len(schema) <= _SHORT

@@ -23,12 +23,7 @@ __all__ = ["EbnfSource", "LarkSource", "TextSource"]
 
 @dataclass(frozen=True, eq=False)
 class TextSource(Source):
-    """A text whose tokens are looked up in a vocabulary, once there is one.
-
-    Attributes:
-        text: the text.
-        start: name of the start rule.
-    """
+    """A text whose tokens are looked up in a vocabulary, once there is one."""
 
     text: str
     start: str

@@ -33,19 +33,7 @@ def changed(
     removed: Iterable[str | int],
     settings: Settings,
 ) -> Format:
-    """A format with other tags in its free text.
-
-    Args:
-        format: has one format with free text and tags, or with a separator between tags.
-        added: as for :meth:`tokfold.Grammar.with_tags`.
-        removed: as for :meth:`tokfold.Grammar.with_tags`.
-        settings: how the format was read.
-
-    Raises:
-        ArgumentTypeError: what is to be removed is named by neither texts nor ids.
-        StructuralTagError: there is no such format, or more than one; what is added is no tag; what
-            is to be removed is not there.
-    """
+    """A format with other tags in its free text, as :meth:`tokfold.Grammar.with_tags` says."""
     new_ones, gone = list(added), list(dict.fromkeys(_checked_begins(removed)))
     place = _place(format, new_ones, gone, settings)
     return _replaced(format, place, _with_tags(place, new_ones, gone, settings))
@@ -227,13 +215,9 @@ def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Ta
 
 
 def _read(document: object, settings: Settings, place: str, within: str = "") -> Any:  # noqa: ANN401
-    """A format that is added; its faults stand in what was given.
+    """A format that is added; its faults stand in what was given, which errors call ``place``.
 
-    Args:
-        document: the format.
-        settings: how it is read.
-        place: what stands for the format in errors.
-        within: what stands there is this field of it.
+    What stands there is its field ``within``.
     """
     before = f"format.{within}" if within else "format"
     try:

@@ -214,13 +214,7 @@ def _gone(known: tuple[_T, ...], now: tuple[_T, ...]) -> tuple[list[int], int]:
 
 
 def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Grouped:
-    """The tags of a format by their triggers, with what the core has of them.
-
-    Raises:
-        StructuralTagError: a tag begins with no trigger, or with several.
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
-    """
+    """The tags of a format by their triggers, with what the core has of them."""
     known = before.tags_of(format)
     new: dict[str, list[Tag]] = {trigger: [] for trigger in format.triggers}
     for tag in format.tags[len(known.tags) :]:
@@ -233,12 +227,7 @@ def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Gr
 
 
 def chosen(path: str, tags: tuple[Tag, ...], before: Before, makers: Makers) -> Chosen:
-    """Tags of which one comes, with what the core has of them.
-
-    Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
-    """
+    """Tags of which one comes, with what the core has of them."""
     known = before.chosen.get(path, NOTHING)
     gone, count = _gone(known.tags, tags)
     if known.handed_over is None:
@@ -251,15 +240,7 @@ def dispatched(
 ) -> Dispatched | None:
     """Free text with patterns for the core; None where it is written as text.
 
-    Args:
-        format: the free text.
-        ends: the texts that end the tag around it.
-        before: what is known.
-        makers: make grammars of contents.
-
-    Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
+    ``ends`` are the texts that end the tag around it.
     """
     if len(format.rules) < MANY_TAGS:
         return None

@@ -113,15 +113,8 @@ class Markers:
     ) -> str:
         """A text as grammar text, each marker as its token, or a choice of that and its letters.
 
-        Args:
-            text: the text.
-            path: where it stands in the tag, for errors.
-            format: the type of the format.
-            first_whole: the first marker is its token alone.
-            may_end: the output can end behind the text, so that it may end with a stop token.
-
-        Raises:
-            StructuralTagError: a stop token stands in it, and more has to follow that.
+        ``first_whole``: the first marker is its token alone. ``may_end``: the output can end behind
+        the text, so that it may end with a stop token; elsewhere that is an error.
         """
         if self._pattern is None:
             return literal(text)

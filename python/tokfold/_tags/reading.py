@@ -74,15 +74,7 @@ class Settings(NamedTuple):
 
 
 def read(tag: object, settings: Settings = Settings()) -> Format:  # noqa: B008 - a constant
-    """Read and check a structural tag.
-
-    Args:
-        tag: JSON text, a dict, or an object with ``model_dump``.
-        settings: what it is read with.
-
-    Raises:
-        StructuralTagError: it is none, or a format of it is wrong; says which, where and why.
-    """
+    """Read and check a structural tag: JSON text, a dict, or an object with ``model_dump``."""
     return read_tag(tag, settings)[0]
 
 
@@ -107,11 +99,7 @@ def read_tag(tag: object, settings: Settings) -> tuple[Format, Settings]:
 
 
 def document_of(tag: object) -> Any:  # noqa: ANN401 - JSON
-    """A structural tag as a value.
-
-    Raises:
-        StructuralTagError: it is text that is no JSON, or has a name twice in one object.
-    """
+    """A structural tag as a value."""
     dump = getattr(tag, "model_dump", None)
     if callable(dump):
         return dump()

@@ -82,9 +82,6 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         step: makes a line of progress.
         steps: masks to compare; None: as many as ``seconds`` allow.
         seconds: bound on the time spent on plain masks.
-
-    Raises:
-        MissingExtraError: a package of the extra ``demo`` is not installed.
     """
     with step("Importing XGrammar"):
         xgr = require("xgrammar", "demo", "the demo")

@@ -104,12 +104,7 @@ class Diagnosis:
 
 
 def diagnose(grammar: Grammar, data: bytes) -> Diagnosis:
-    """Recognize a text and work out what to say.
-
-    Raises:
-        UnsupportedGrammarError: the grammar is not context-free or has no strings.
-        LimitExceededError: the text is nested too deep.
-    """
+    """Recognize a text and work out what to say."""
     return described(grammar, data, recognize(grammar, data))
 
 

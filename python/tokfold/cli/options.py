@@ -81,12 +81,7 @@ IsTag = Annotated[bool, typer.Option("--tag", help="GRAMMAR is a structural tag.
 
 
 def check_picture(plot: Path | None) -> None:
-    """Look before the work whether the picture could be written after it.
-
-    Raises:
-        TokfoldError: no such kind of picture is written.
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Look before the work whether the picture could be written after it."""
     if plot is None:
         return
     if plot.suffix not in (".png", ".svg", ".pdf"):

@@ -190,12 +190,7 @@ def given_options(
     strict: bool = False,
     **options: object,
 ) -> dict[str, Any]:
-    """The options that were given, as keyword arguments of ``Grammar.from_json_schema``.
-
-    Raises:
-        TokfoldError: one has a value that it cannot have.
-        OSError: a resource cannot be read.
-    """
+    """The options that were given, as keyword arguments of ``Grammar.from_json_schema``."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, enum.Enum) else value
         for name, value in options.items()

@@ -25,10 +25,7 @@ BAR_WIDTH = 28
 def summarize(classes: TokenClasses, vocabulary: Vocabulary | None, biggest: int) -> dict[str, Any]:
     """The content of the report, as JSON values.
 
-    Args:
-        classes: the classes.
-        vocabulary: theirs, for sample tokens; without it there are representatives only.
-        biggest: how many classes to list.
+    Sample tokens are of the vocabulary; without it there are representatives only.
     """
     sizes = _sizes(classes)
     return {

@@ -52,12 +52,7 @@ class Request:
 
 
 def format_of(family: Family | MessageFamily, request: Request) -> Json:
-    """Build the format of the structural tag of a family.
-
-    Args:
-        family: a value of :data:`tokfold.structural_tags.family_table.FAMILIES`.
-        request: its tools are those that the family can call.
-    """
+    """Build the format of the structural tag of a family, for tools that it can call."""
     if isinstance(family, MessageFamily):
         return _messages(family, request)
     if family.reasoning is not None and request.reasoning != "enabled":

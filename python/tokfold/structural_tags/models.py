@@ -168,11 +168,7 @@ def for_model(
 
 
 def _family_name(model: object) -> str:
-    """The name of a family as the table has it.
-
-    Raises:
-        StructuralTagError: there is none of that name; says which is the nearest.
-    """
+    """The name of a family as the table has it."""
     if isinstance(model, str):
         if model in FAMILIES:
             return model

@@ -71,9 +71,6 @@ def read_tools(tools: object) -> list[Tool]:
 
     Args:
         tools: a list of objects (mappings, or what has ``model_dump``); ``None`` is none.
-
-    Raises:
-        StructuralTagError: it is no list, or a tool lacks something.
     """
     if tools is None:
         return []
@@ -85,13 +82,7 @@ def read_tools(tools: object) -> list[Tool]:
 def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choice]:
     """Find the tools that a choice leaves, and whether one of them must be called.
 
-    Args:
-        tools: those of the request.
-        tool_choice: as ``tool_choice`` of :func:`tokfold.structural_tags.for_model`; ``None`` is
-            ``"auto"``.
-
-    Raises:
-        StructuralTagError: the choice is malformed, or names a tool that is not there.
+    No choice is ``"auto"``.
     """
     if tool_choice is None:
         return list(tools), "auto"
