@@ -86,7 +86,7 @@ def any_tag(text: str) -> dict[str, Any]:
     """
     tag = document_of(checked(text, "structural tag", is_json=True))
     if not isinstance(tag, dict):
-        fail("", "", f"a structural tag is a JSON object, not {kind(tag)}")
+        fail("", f"a structural tag is a JSON object, not {kind(tag)}")
     if tag.get("structures") is None:
         if "format" in tag:
             tag["format"] = _with_schemas(tag["format"])
@@ -105,7 +105,7 @@ def _schema(text: str, path: str) -> object:
         return _json.read(checked(text, f"text of {path}", is_json=True))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        fail(path, "", f"the text is no JSON: {place}: {error.msg}; write a schema")
+        fail(path, f"the text is no JSON: {place}: {error.msg}; write a schema")
 
 
 def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON

@@ -507,7 +507,7 @@ class _Frame:
             is_written = chosen.handed_over is None
             if not chosen.tags and is_free:
                 path = f"{format.path}.triggers[{index}]"
-                fail(path, name, "no tag begins with this trigger; leave it out, or add the tag")
+                fail(path, "no tag begins with this trigger; leave it out, or add the tag", name)
             if is_free or not is_written:
                 bodies = (
                     self._triggered_tag(tag, format.triggers, trigger) for tag in chosen.written
@@ -598,21 +598,21 @@ class _Frame:
             if not isinstance(tag.begin, Token):
                 fail(
                     f"{tag.path}.begin",
-                    name,
                     "a tag that a token triggers begins with a token; for texts there is "
                     "'triggered_tags'",
+                    name,
                 )
             found = format.trigger_tokens.count(tag.begin.token)
             if found != 1:
                 what = "is no trigger; add it" if not found else "is a trigger twice; keep one"
-                fail(tag.path, name, f"the token {tag.begin.token}, with which it begins, {what}")
+                fail(tag.path, f"the token {tag.begin.token}, with which it begins, {what}", name)
             groups[tag.begin.token].append(self._tag(tag, (), ""))
         if format.at_least_one and format.stop_after_first:
             return self._rule(name, self._any_of(format.tags))
         for index, token in enumerate(format.trigger_tokens):
             if not groups[token]:
                 path = f"{format.path}.trigger_tokens[{index}]"
-                fail(path, name, "no tag begins with this token; leave it out, or add the tag")
+                fail(path, "no tag begins with this token; leave it out, or add the tag", name)
         rules = [
             (token, self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies))))
             for token, bodies in groups.items()

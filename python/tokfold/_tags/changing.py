@@ -175,9 +175,9 @@ def _with_tags(
         *_tags_of(added, format, settings),
     )
     if not tags and isinstance(format, formats.TagsWithSeparator):
-        fail(format.path, format.type, "the last tag is removed, and it wants one")
+        fail(format.path, "the last tag is removed, and it wants one", format.type)
     if not tags and format.at_least_one:
-        fail(format.path, format.type, "'at_least_one' wants a tag, and the last one is removed")
+        fail(format.path, "'at_least_one' wants a tag, and the last one is removed", format.type)
     changes = {"tags": tags}
     if isinstance(format, formats.TriggeredTags):
         used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
@@ -198,7 +198,7 @@ def _kept(format: Format, all_of_it: tuple[Any, ...], removed: list[str | int]) 
     there = set(begins)
     for one in removed:
         if one not in there:
-            fail(format.path, format.type, f"no tag begins with {one!r}, which is to be removed")
+            fail(format.path, f"no tag begins with {one!r}, which is to be removed", format.type)
     gone = set(removed)
     return [one for one, begin in zip(all_of_it, begins, strict=True) if begin not in gone]
 
@@ -209,7 +209,7 @@ def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Ta
         document = {"type": "tag", **one} if isinstance(one, Mapping) else one
         tag = _read(document, settings, f"added[{index}]")
         if not isinstance(tag, Tag):
-            fail(format.path, format.type, f"what is added is a tag, not {tag.type}")
+            fail(format.path, f"what is added is a tag, not {tag.type}", format.type)
         out.append(tag)
     return out
 

@@ -27,9 +27,9 @@ def check_ends(format: Format, before: Before) -> None:
         if _is_endless(one.content) and not _excludes(one.content):
             fail(
                 one.path,
-                one.type,
                 "the content can be endless, and 'end' is empty; give the tag an end"
                 + (", or exclude something from the content" * _may_exclude(one.content)),
+                one.type,
             )
 
 

@@ -271,19 +271,19 @@ def trigger_of(format: formats.TriggeredTags, tag: Tag) -> str:
     if isinstance(tag.begin, Token):
         fail(
             f"{tag.path}.begin",
-            format.type,
             "a tag that a text triggers begins with a text; for tokens there is "
             "'token_triggered_tags'",
+            format.type,
         )
     begin = tag.begin
     found = format.triggers.beginning(begin)
     if len(found) > 1:
         names = " and ".join(map(literal, found))
-        fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")
+        fail(tag.path, f"the tag begins with {names}; keep one of these triggers", format.type)
     if not found:
         fail(
             tag.path,
-            format.type,
             f"no trigger is how the tag begins, which is {literal(begin)}; add one",
+            format.type,
         )
     return found[0]

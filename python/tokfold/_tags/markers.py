@@ -126,12 +126,12 @@ class Markers:
             if marker in self._stops and not (may_end and found.end() == len(text)):
                 fail(
                     path,
-                    format,
                     f"the text holds {short(marker)}, which is the stop token {ids[0]} of the "
                     "vocabulary: a stop token ends the output, and more has to follow this one. "
                     "Leave it out of the stop tokens, and it is taken here: pass "
                     "vocabulary.replace(stop_token_ids="
                     f"[i for i in vocabulary.stop_token_ids if i != {ids[0]}])",
+                    format,
                 )
             if found.start() > at:
                 parts.append(literal(text[at : found.start()]))
@@ -163,9 +163,9 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         if missing:
             fail(
                 path,
-                format,
                 f"the vocabulary {vocabulary.name!r} cannot write {short(text)}: no token has the "
                 f"byte {bytes(missing[:1])!r}; take the vocabulary of a model of this family",
+                format,
             )
 
 

@@ -120,7 +120,7 @@ def _check_name(call: Call, name: str) -> None:
     In a string of JSON it is escaped. Elsewhere it ends at the first character of what follows.
     """
     if not name:
-        fail("tools", "", "a tool has an empty name; name it, so that the model can call it")
+        fail("tools", "a tool has an empty name; name it, so that the model can call it")
     if "{name}" not in call.begin:
         return
     # arguments follow, as an object or as elements
@@ -129,7 +129,6 @@ def _check_name(call: Call, name: str) -> None:
     if wrong:
         fail(
             "tools",
-            "",
             f"the name {short(name)} holds {short(wrong[0])}, which cannot stand in a name in the "
             f"calls of this family ({short(call.begin)}); rename the tool: letters, digits, '_' "
             "and '-' do everywhere",
