@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = ["AGEING", "SMALL", "CompileQueue", "Ticket", "default_slots"]
-
 SMALL = 64 << 10
 """Characters of source up to which a request is small."""
 

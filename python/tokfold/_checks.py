@@ -19,25 +19,6 @@ E = TypeVar("E", bound=TokfoldError)
 ANY_NUMBER = 2**32 - 1
 """Of tokens, bytes or steps: more than a text can have."""
 
-__all__ = [
-    "ANY_NUMBER",
-    "bitmask_error",
-    "bitmask_row",
-    "check_limits",
-    "check_number",
-    "checked_count",
-    "checked_parents",
-    "checked_stops",
-    "checked_token",
-    "checked_tokens",
-    "no_bytes",
-    "of_row",
-    "shared",
-    "whole_number",
-    "whole_numbers",
-    "wrong_type",
-]
-
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of a wrong type."""

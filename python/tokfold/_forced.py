@@ -11,8 +11,6 @@ from tokfold.errors import VocabularyError
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["encoded", "whole_characters", "written"]
-
 BEFORE = ("\n", "a", "0", ".", "=")
 """What stands before the text where a tokenizer puts a space before all that it encodes."""
 

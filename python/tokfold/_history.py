@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
     from tokfold.mask_store import MaskStore
 
-__all__ = [
-    "MAX_LEFT",
-    "AnyCompiled",
-    "OnError",
-    "Sequence",
-    "SequenceProcessor",
-    "begin",
-    "check_width",
-    "checked_on_error",
-    "is_failure",
-    "report",
-    "stop_token_ids",
-    "vocab_size",
-    "warn_of_no_stop",
-]
-
 logger = logging.getLogger("tokfold")
 
 AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore | BatchMatcher"

@@ -22,8 +22,6 @@ from typing import Any, cast
 
 from tokfold import _core
 
-__all__ = ["Number", "Repeated", "dumps", "loads", "nesting", "read"]
-
 _LARGE_TEXT = 1 << 18
 """Characters that the C code reads in two or three milliseconds."""
 

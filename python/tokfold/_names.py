@@ -12,17 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 from tokfold.errors import ArgumentTypeError, TokfoldError
 
-__all__ = [
-    "MOVED",
-    "NAMES",
-    "OPTIONS",
-    "Named",
-    "missing",
-    "missing_in_module",
-    "with_our_fields",
-    "with_our_options",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

@@ -13,20 +13,6 @@ from typing import Any, NoReturn
 from tokfold import _core, _json
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
-__all__ = [
-    "MAX_JSON_NESTING",
-    "MAX_JSON_NODES",
-    "TAG_LEVELS",
-    "check_nesting",
-    "check_text",
-    "json_text",
-    "loads",
-    "place",
-    "pointer_to",
-    "refuse",
-    "refuse_size",
-]
-
 MAX_JSON_NESTING = 200
 """Levels of JSON text. Its readers, XGrammar's and Python's, recurse: on a stack of 512 KiB
 XGrammar's dies between 1,000 and 3,000 levels. Of 2,000 schemas of MaskBench none has over 22."""

@@ -22,8 +22,6 @@ from tokfold.errors import (
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["check_end", "check_tokens"]
-
 SHOWN = 8
 """Bytes, and spans of bytes, that a message names at most."""
 

@@ -9,8 +9,6 @@ from typing import Literal
 
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 
-__all__ = ["is_grammar_text", "is_lark", "written_in"]
-
 Language = Literal["grammar text", "Lark"]
 
 _RULE_OF_TEXT = re.compile(

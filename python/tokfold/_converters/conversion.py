@@ -11,8 +11,6 @@ from typing import TypeVar
 from tokfold._converters.bounds import LEVELS_ON_ANY_STACK, MAX_SCHEMA_LEVELS
 from tokfold.errors import LimitExceededError
 
-__all__ = ["is_deep", "with_stack"]
-
 _T = TypeVar("_T")
 
 _STACK_FOR_A_LEVEL = 16 << 10

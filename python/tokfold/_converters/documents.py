@@ -23,8 +23,6 @@ from tokfold._text_checks import (
 )
 from tokfold.errors import LimitExceededError
 
-__all__ = ["check_excludes", "check_grammar", "check_tag"]
-
 _GRAMMAR_WORD = re.compile(
     r'(?P<macro>(?:Regex|Substring)\s*\()|"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|\#[^\n]*|[()]'
 )

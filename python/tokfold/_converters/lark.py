@@ -17,8 +17,6 @@ from tokfold._converters.schemas import check_schema
 from tokfold._text_checks import MAX_JSON_NESTING, check_text, place, refuse_size
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
-__all__ = ["check_lark"]
-
 _TERMINAL = re.compile(
     r"^[ \t]*[?!]?(_?[A-Z][A-Z0-9_]*)[ \t]*(?:\.-?\d+)?[ \t]*(?:\[[^\]]*\])?:", re.MULTILINE
 )

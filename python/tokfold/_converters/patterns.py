@@ -14,8 +14,6 @@ from tokfold._converters.bounds import (
 )
 from tokfold._text_checks import check_text, refuse_size
 
-__all__ = ["PatternCounts", "check_macro", "check_pattern"]
-
 
 class PatternCounts(NamedTuple):
     """What a pattern comes to."""

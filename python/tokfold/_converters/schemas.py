@@ -16,8 +16,6 @@ from tokfold._converters.patterns import PatternCounts, check_pattern
 from tokfold._text_checks import check_nesting, check_text, loads, pointer_to, refuse, refuse_size
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["LARGEST_COUNT", "Counted", "check_schema"]
-
 _SMALL = 8_192
 """Bytes of a schema that need no closer look if nothing in it multiplies."""
 

@@ -18,8 +18,6 @@ from tokfold.errors import TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Grammars", "grammars_of", "vocabulary_of"]
-
 logger = logging.getLogger("tokfold")
 
 _ANY_TAG = '{"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}'

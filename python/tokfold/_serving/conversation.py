@@ -17,8 +17,6 @@ from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokenBudgetError, TokfoldError
 from tokfold.matcher import Matcher
 
-__all__ = ["Conversation", "fill_rows"]
-
 logger = logging.getLogger("tokfold")
 
 

@@ -17,8 +17,6 @@ from tokfold._tags.reading import document_of
 from tokfold._text_checks import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["Passed", "any_tag", "checked", "choices"]
-
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 

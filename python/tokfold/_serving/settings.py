@@ -17,8 +17,6 @@ from tokfold.engine import ClassesMode
 from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
 
-__all__ = ["SWITCHES", "Settings"]
-
 Whitespace: TypeAlias = Literal["any", "compact", "spaced"]
 
 SWITCHES = {

@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from tokfold._text_checks import MAX_JSON_NODES, json_text
 
-__all__ = ["schema_text", "without_odd_annotations"]
-
 ANNOTATIONS = frozenset({"default", "examples", "example"})
 """Keywords whose values may be any JSON, and say nothing about validity."""
 

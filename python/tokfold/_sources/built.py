@@ -14,8 +14,6 @@ from tokfold.errors import UnsupportedGrammarError
 from tokfold.interrupt import Interrupt, governs
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["Built"]
-
 MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
 """Macros that the core expands to automata over bytes."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tokfold._text_checks import place
 from tokfold.errors import GrammarSyntaxError
 
-__all__ = ["check_characters", "lone_surrogate"]
-
 
 def check_characters(text: str) -> None:
     """Refuse a text with a lone surrogate."""

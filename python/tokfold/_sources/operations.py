@@ -24,8 +24,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MOST_TIMES", "Operation", "Plan", "bounds"]
-
 Name = Literal["or", "then", "repeat"]
 
 MOST_TIMES = (1 << 32) - 1

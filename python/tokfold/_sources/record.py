@@ -15,8 +15,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Converted", "Lookahead", "Operand", "Part", "Source"]
-
 Lookahead = Literal["exact", "implied"]
 
 

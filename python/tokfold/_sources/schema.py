@@ -27,8 +27,6 @@ from tokfold._sources.types import (
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["DIALECTS", "MAX_WHITESPACE", "SchemaSource", "converted", "text_of"]
-
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from tokfold import _core, _json
 from tokfold.errors import InvalidSchemaError, SchemaError
 
-__all__ = ["check_is_whole", "explained", "in_lark", "part_meant", "role"]
-
 _IN_LARK = re.compile(
     r"line (\d+), column (\d+)(: .* \(the schema stands at line (\d+), column (\d+)\))", re.DOTALL
 )

@@ -18,8 +18,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["EbnfSource", "LarkSource", "TextSource"]
-
 
 @dataclass(frozen=True, eq=False)
 class TextSource(Source):

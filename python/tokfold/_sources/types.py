@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeGuard
 
 from tokfold.errors import ArgumentTypeError
 
-__all__ = ["is_adapter", "is_value_of_model", "made_by_pydantic", "old_model", "said_of_value"]
-
 
 class Adapter(Protocol):
     """What is used of a ``TypeAdapter``."""

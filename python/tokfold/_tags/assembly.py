@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["TagSource", "check_tag", "of_format", "of_tag"]
-
 _T = TypeVar("_T")
 
 

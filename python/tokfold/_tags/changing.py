@@ -17,8 +17,6 @@ from tokfold._tags.formats import Format, Tag, Token
 from tokfold._tags.reading import Settings, read
 from tokfold.errors import ArgumentTypeError, StructuralTagError
 
-__all__ = ["changed"]
-
 _FREE = (
     formats.TriggeredTags,
     formats.TokenTriggeredTags,

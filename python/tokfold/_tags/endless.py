@@ -12,8 +12,6 @@ from tokfold._tags.known import CLOSED
 if TYPE_CHECKING:
     from tokfold._tags.known import Before
 
-__all__ = ["check_ends"]
-
 
 def check_ends(format: Format, before: Before) -> None:
     """Refuse tags that have no end although their content may go on for ever."""

@@ -9,8 +9,6 @@ from typing import Any, NoReturn
 from tokfold._json import Number
 from tokfold.errors import StructuralTagError
 
-__all__ = ["LARGEST", "Fields", "Object", "fail", "guessed_type", "kind", "short"]
-
 LARGEST = 2**31 - 1
 """XGrammar's bound on token ids, budgets and repetitions."""
 

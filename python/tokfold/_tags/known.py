@@ -23,20 +23,6 @@ from tokfold._tags.pieces import Given, Makers, of_rule, of_tag
 if TYPE_CHECKING:
     from tokfold._sources.built import Built
 
-__all__ = [
-    "CLOSED",
-    "Before",
-    "Chosen",
-    "Dispatched",
-    "Grouped",
-    "Key",
-    "Written",
-    "chosen",
-    "dispatched",
-    "grouped",
-    "trigger_of",
-]
-
 CLOSED = frozenset(
     {formats.ConstString, formats.JsonSchema, formats.Regex, formats.GrammarText},
 )

@@ -44,8 +44,6 @@ from tokfold.errors import (
 from tokfold.interrupt import Interrupt, check_governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["CacheInfo", "Leaf", "LeafCache", "Leaves", "default_cache"]
-
 Leaf = JsonSchema | Regex | GrammarText
 
 _BYTES_FOR_A_CHARACTER = 16

@@ -16,8 +16,6 @@ from tokfold._tags.fields import fail, short
 from tokfold._tags.literals import literal
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["NO_MARKERS", "Markers", "check_written", "ignore_markers", "markers_of"]
-
 _SHORTEST_STOP = 3
 """Characters of the shortest stop token that counts as a marker: a line end is none."""
 

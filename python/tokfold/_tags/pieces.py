@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tokfold._tags.leaves import Leaves
     from tokfold._tags.markers import Markers
 
-__all__ = ["Given", "Makers", "of_rule", "of_tag"]
-
 _MANY_WITHIN = 32
 """A format with so many others is no part of a content: changes would make all of it anew."""
 

@@ -32,8 +32,6 @@ from tokfold.interrupt import check_governing
 from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MARKERS", "MAX_DEPTH", "STYLES", "Settings", "document_of", "read", "read_tag"]
-
 MARKERS = ("tokens", "both")
 """How a marker that is a special token may be written: as that, or spelled by other tokens too."""
 

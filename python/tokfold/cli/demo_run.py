@@ -33,8 +33,6 @@ from tokfold.cli.console import Step
 from tokfold.cli.inputs import read_packaged_tekken
 from tokfold.errors import TokfoldError
 
-__all__ = ["SPREAD", "Comparison", "Replay", "run"]
-
 PASSES = (0, 4, 2, 6, 1, 5, 3, 7)
 """Steps of pass k: those that leave this remainder modulo the number of passes."""
 

@@ -26,24 +26,6 @@ from tokfold.errors import (
 if TYPE_CHECKING:
     from tokfold import Vocabulary
 
-__all__ = [
-    "STDIN",
-    "GrammarKind",
-    "chosen_kind",
-    "decoded",
-    "describe_grammar",
-    "describe_vocabulary",
-    "kind_of_file",
-    "located",
-    "read_grammar",
-    "read_packaged_tekken",
-    "read_replayed_text",
-    "read_text",
-    "read_tokenizer",
-    "read_tokenizer_or_bytes",
-    "refuse_options",
-]
-
 STDIN = "-"
 TEKKEN = "tekken"
 

@@ -10,22 +10,6 @@ import typer
 from tokfold._extras import require
 from tokfold.errors import TokfoldError
 
-__all__ = [
-    "AsJson",
-    "Chomp",
-    "GrammarFile",
-    "IsLark",
-    "IsRegex",
-    "IsSchema",
-    "IsTag",
-    "Picture",
-    "Root",
-    "TextFile",
-    "Tokenizer",
-    "TokenizerOrBytes",
-    "check_picture",
-]
-
 GrammarFile = Annotated[
     str,
     typer.Argument(

@@ -16,8 +16,6 @@ from tokfold.cli.render import escaped, number, quoted, seconds, size, table
 from tokfold.cli.summary import biggest_table, summarize
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["show"]
-
 PLAIN_SECONDS = 25.0
 
 

@@ -13,19 +13,6 @@ from rich import box
 from rich.cells import cell_len
 from rich.table import Table
 
-__all__ = [
-    "bar",
-    "byte_ranges",
-    "escaped",
-    "number",
-    "quoted",
-    "quoted_list",
-    "seconds",
-    "size",
-    "table",
-    "unescaped",
-]
-
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\\": "\\\\"}
 
 

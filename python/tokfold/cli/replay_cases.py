@@ -31,8 +31,6 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 
-__all__ = ["Case", "CaseError", "Outcome", "read_cases", "run_cases"]
-
 
 class CaseError(TokfoldError):
     """A line of the file cannot be replayed, whatever the engine."""

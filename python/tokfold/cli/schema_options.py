@@ -15,29 +15,6 @@ from tokfold.cli.console import report_note
 from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError
 
-__all__ = [
-    "AdditionalProperties",
-    "Dialect",
-    "Escapes",
-    "Formats",
-    "Indent",
-    "Integers",
-    "KeyOrder",
-    "Lossy",
-    "MaxDepth",
-    "MaxDigits",
-    "MaxWhitespace",
-    "NotesChoice",
-    "Resources",
-    "Separators",
-    "ShownNotes",
-    "Strict",
-    "Whitespace",
-    "given_options",
-    "note_documents",
-    "show_schema_notes",
-]
-
 _reading = partial(typer.Option, rich_help_panel="How a JSON Schema is read")
 _writing = partial(typer.Option, rich_help_panel="How texts of a JSON Schema are written")
 

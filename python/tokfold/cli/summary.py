@@ -15,8 +15,6 @@ from tokfold import TokenClasses, Vocabulary
 from tokfold.cli.console import fits_encoding
 from tokfold.cli.render import bar, escaped, number, quoted_list, size, table
 
-__all__ = ["BAR_WIDTH", "BIGGEST", "biggest_table", "show_summary", "summarize"]
-
 BIGGEST = 10
 SAMPLES = 16
 BAR_WIDTH = 28
