@@ -9,8 +9,6 @@ from collections import deque
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = ["AGEING", "SMALL", "CompileQueue", "Ticket", "default_slots"]
-
 SMALL = 64 << 10
 """Characters of source up to which a request is small."""
 
@@ -61,9 +59,6 @@ class CompileQueue:
     compilation that has begun goes to its end.
 
     No lock is held while a request waits or compiles. Safe between threads.
-
-    Args:
-        slots: how many compile at once; at least 1.
     """
 
     def __init__(self, slots: int) -> None:

@@ -50,8 +50,6 @@ import numpy.typing as npt
 from tokfold._checks import wrong_type
 from tokfold.errors import ArtifactError, MissingFileError
 
-__all__ = ["FORMAT_VERSION", "JSON", "Artifact", "Encoded", "check_kind", "encode", "read", "write"]
-
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 
 FORMAT_VERSION = 1

@@ -25,8 +25,6 @@ from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["DEFAULT_MILLISECONDS", "WARM_STATES", "Background"]
-
 WARM_STATES = 1_000
 """States whose masks are made ahead of time, the costliest first."""
 

@@ -139,11 +139,7 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
 
 
 def most_bytes(environ: Mapping[str, str] = os.environ) -> int:
-    """The bound on the entries of a folder, in bytes.
-
-    Raises:
-        ValueError: the variable of the environment is no whole number.
-    """
+    """The bound on the entries of a folder, in bytes."""
     said = environ.get(BYTES_VARIABLE, "").strip()
     if said and not said.isdecimal():
         raise ValueError(f"{BYTES_VARIABLE} must be a number of bytes, not {said!r}")
@@ -163,11 +159,6 @@ class ArtifactCache:
 
     Args:
         folder: where entries are kept; created, for its owner alone, when the first is stored.
-
-    Raises:
-        ArtifactError: ``folder`` is a file.
-        ValueError: the variable of the environment for its size is no whole number.
-
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -180,13 +171,7 @@ class ArtifactCache:
         return f"ArtifactCache({self.folder!r})"
 
     def path_of(self, key: str, kind: str) -> str:
-        """Return where the entry is or would be.
-
-        Raises:
-            ValueError: ``key`` is no hex digest of 16 to 128 lower-case digits, or ``kind`` is
-                malformed.
-
-        """
+        """Return where the entry is or would be."""
         _artifact.check_kind(kind)
         if not _KEY.fullmatch(key):
             raise ValueError(f"key must match {_KEY.pattern}, not {key!r}")
@@ -236,12 +221,7 @@ class ArtifactCache:
     def _find(
         self, path: str, kind: str, wanted: Mapping[str, str], check: Check | None
     ) -> Artifact | None:
-        """Read the entry, if there is one.
-
-        Raises:
-            ArtifactError: there is one, and it cannot be used.
-
-        """
+        """Read the entry, if there is one."""
         try:
             artifact = _artifact.read(path, kind, follow_symlinks=False)
         except FileNotFoundError:
@@ -299,11 +279,7 @@ class ArtifactCache:
             self._sweep(path)
 
     def _sweep(self, stored: str) -> None:
-        """Remove what interrupted writes left behind hours ago, and entries past the bound.
-
-        Args:
-            stored: the path of an entry that stays.
-        """
+        """Remove what writes left behind hours ago, and entries past the bound but ``stored``."""
         oldest = time.time() - _STALE_SECONDS
         kept: list[tuple[float, int, str]] = []
         with os.scandir(self.folder) as entries:

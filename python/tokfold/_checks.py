@@ -19,25 +19,6 @@ E = TypeVar("E", bound=TokfoldError)
 ANY_NUMBER = 2**32 - 1
 """Of tokens, bytes or steps: more than a text can have."""
 
-__all__ = [
-    "ANY_NUMBER",
-    "bitmask_error",
-    "bitmask_row",
-    "check_limits",
-    "check_number",
-    "checked_count",
-    "checked_parents",
-    "checked_stops",
-    "checked_token",
-    "checked_tokens",
-    "no_bytes",
-    "of_row",
-    "shared",
-    "whole_number",
-    "whole_numbers",
-    "wrong_type",
-]
-
 
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of a wrong type."""
@@ -45,18 +26,7 @@ def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
 
 
 def check_number(name: str, value: object, least: int, note: str = "") -> None:
-    """Refuse what is no whole number, or is below the least one.
-
-    Args:
-        name: of the argument.
-        value: what it is.
-        least: the least that it may be, 0 or more.
-        note: what the message says behind the number, as what stands for no bound.
-
-    Raises:
-        ArgumentTypeError: it is no whole number.
-        ValueError: it is below ``least``.
-    """
+    """Refuse what is no whole number, or is below the least; ``note`` stands behind the number."""
     number = whole_number(value)
     if number is None:
         raise ArgumentTypeError(
@@ -77,11 +47,7 @@ def whole_number(value: Any) -> int | None:  # noqa: ANN401 - whatever has an in
 
 
 def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
-    """Whole numbers as a list.
-
-    Raises:
-        ArgumentTypeError: there are none, or one is none.
-    """
+    """Whole numbers as a list."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise wrong_type(name, "a list of whole numbers", values)
     listed = list(values)
@@ -95,11 +61,7 @@ def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
 
 
 def check_limits(limits: Limits | None) -> None:
-    """Refuse what are no limits.
-
-    Raises:
-        ArgumentTypeError: they are none.
-    """
+    """Refuse what are no limits."""
     from tokfold.limits import Limits
 
     if limits is not None and not isinstance(limits, Limits):
@@ -107,24 +69,14 @@ def check_limits(limits: Limits | None) -> None:
 
 
 def checked_tokens(token_ids: Any, vocabulary: Sized) -> list[int]:  # noqa: ANN401
-    """The ids of tokens, each as :func:`checked_token`.
-
-    Raises:
-        ArgumentTypeError: they are none.
-        VocabularyError: the vocabulary lacks one.
-    """
+    """The ids of tokens, each as :func:`checked_token`."""
     if isinstance(token_ids, str) or not isinstance(token_ids, Iterable):
         raise wrong_type("token_ids", "a list of ids", token_ids)
     return [checked_token(token_id, vocabulary) for token_id in token_ids]
 
 
 def checked_token(token_id: Any, vocabulary: Sized) -> int:  # noqa: ANN401
-    """The id of a token, if the vocabulary has it.
-
-    Raises:
-        ArgumentTypeError: it is no whole number.
-        VocabularyError: the vocabulary has no such token.
-    """
+    """The id of a token, if the vocabulary has it."""
     if not hasattr(token_id, "__index__"):
         raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
     number, size = operator.index(token_id), len(vocabulary)
@@ -188,12 +140,7 @@ def bitmask_error(bitmask: object, error: TypeError, row: object = 0) -> Argumen
 
 
 def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
-    """A row of a bitmask, for matchers whose rows the core does not check.
-
-    Raises:
-        ArgumentTypeError: the bitmask is neither an array nor a tensor on the CPU, of int32.
-        ValueError: it has another shape or layout, or no such row.
-    """
+    """A row of a bitmask, for matchers whose rows the core does not check."""
     import numpy as np
 
     tensor = shared(bitmask)
@@ -247,12 +194,7 @@ def no_bytes(data: object, of_text: str = "pass a str to accept_string") -> Argu
 
 
 def checked_parents(parents: Sequence[int]) -> list[int]:
-    """The nodes before the nodes of a draft, each an earlier one, or -1.
-
-    Raises:
-        ValueError: one is below -1.
-        MatcherStateError: one is not earlier.
-    """
+    """The nodes before the nodes of a draft, each an earlier one, or -1."""
     nodes = [operator.index(node) for node in parents]
     for index, node in enumerate(nodes):
         if node < -1:

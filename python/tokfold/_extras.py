@@ -12,10 +12,7 @@ from tokfold.errors import MissingExtraError
 def require(module: str, extra: str, purpose: str) -> ModuleType:
     """Import ``module``, or raise :class:`MissingExtraError` naming the extra that brings it.
 
-    Args:
-        module: dotted name of the module.
-        extra: extra of the ``tokfold`` distribution; ``lab`` is a distribution of its own.
-        purpose: what the caller needs it for, to complete "... needs".
+    ``purpose`` completes "... needs".
     """
     try:
         return importlib.import_module(module)

@@ -11,8 +11,6 @@ from tokfold.errors import VocabularyError
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["encoded", "whole_characters", "written"]
-
 BEFORE = ("\n", "a", "0", ".", "=")
 """What stands before the text where a tokenizer puts a space before all that it encodes."""
 
@@ -22,10 +20,8 @@ def written(
 ) -> tuple[list[int], int]:
     """The tokens of bytes, and how many of these merge with nothing that may follow.
 
-    Args:
-        vocabulary: of the tokens.
-        data: the bytes; of those at the end that are no whole character ``encode`` gives no token.
-        encode: as for :func:`encoded`; None: each token is the longest that fits.
+    ``encode`` is as for :func:`encoded`, and gives no token of those bytes at the end that are no
+    whole character; without it each token is the longest that fits.
     """
     if encode is None:
         ids = vocabulary.encode_greedy(data)

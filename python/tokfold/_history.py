@@ -31,22 +31,6 @@ if TYPE_CHECKING:
     from tokfold import xgrammar as txgr
     from tokfold.mask_store import MaskStore
 
-__all__ = [
-    "MAX_LEFT",
-    "AnyCompiled",
-    "OnError",
-    "Sequence",
-    "SequenceProcessor",
-    "begin",
-    "check_width",
-    "checked_on_error",
-    "is_failure",
-    "report",
-    "stop_token_ids",
-    "vocab_size",
-    "warn_of_no_stop",
-]
-
 logger = logging.getLogger("tokfold")
 
 AnyCompiled: TypeAlias = "CompiledGrammar | txgr.CompiledGrammar | MaskStore | BatchMatcher"
@@ -107,9 +91,6 @@ def begin(
     """A matcher behind a prefix, of whichever engine, that may take so many tokens from there.
 
     Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
-
-    Raises:
-        MatcherStateError: no text of the grammar begins with the prefix.
     """
     if not isinstance(prefix, str):
         raise ArgumentTypeError(f"prefix must be a str, not {type(prefix).__name__}")
@@ -210,11 +191,7 @@ def stop_token_ids(compiled: AnyCompiled) -> tuple[int, ...]:
 
 
 def check_width(width: int, size: int) -> None:
-    """Refuse scores with fewer columns than the vocabulary has tokens.
-
-    Raises:
-        VocabularyError: there are fewer; says what to do.
-    """
+    """Refuse scores with fewer columns than the vocabulary has tokens."""
     if width < size:
         raise VocabularyError(
             f"the scores have {width} columns, and the vocabulary of the grammar {size} tokens: "
@@ -225,11 +202,7 @@ def check_width(width: int, size: int) -> None:
 
 
 def checked_on_error(on_error: OnError, stops: tuple[int, ...]) -> OnError:
-    """The option, if it is one and can be kept.
-
-    Raises:
-        ValueError: it is none, or is to end texts that nothing ends.
-    """
+    """The option, if it is one and can be kept."""
     if on_error not in get_args(OnError):
         raise ValueError(f"on_error must be 'raise', 'end' or 'unconstrained', not {on_error!r}")
     if on_error == "end" and not stops:
@@ -375,9 +348,6 @@ class Sequence:
 
         Returns:
             bool, shape ``(width,)``; None also behind the stop token of a text.
-
-        Raises:
-            VocabularyError: there are fewer scores than tokens.
 
         Warns:
             StopTokenWarning: the text has ended by itself, and there is no stop token.

@@ -22,8 +22,6 @@ from typing import Any, cast
 
 from tokfold import _core
 
-__all__ = ["Number", "Repeated", "dumps", "loads", "nesting", "read"]
-
 _LARGE_TEXT = 1 << 18
 """Characters that the C code reads in two or three milliseconds."""
 
@@ -114,12 +112,7 @@ def read(text: str) -> Any:  # noqa: ANN401 - JSON
 
 
 def dumps(value: object, *, default: Callable[[object], object] | None = None) -> str:
-    """A value as JSON text, as :func:`json.dumps`, without holding up other threads.
-
-    Raises:
-        TypeError: a part of it is no JSON value.
-        ValueError: it holds itself, or is too large.
-    """
+    """A value as JSON text, as :func:`json.dumps`, without holding up other threads."""
     numbers: list[str] = []
     stand_in: str | None = None
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Generic, Self, TypeVar, overload
 
-__all__ = ["lazy"]
-
 T_co = TypeVar("T_co", covariant=True)
 
 

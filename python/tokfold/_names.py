@@ -12,17 +12,6 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
 from tokfold.errors import ArgumentTypeError, TokfoldError
 
-__all__ = [
-    "MOVED",
-    "NAMES",
-    "OPTIONS",
-    "Named",
-    "missing",
-    "missing_in_module",
-    "with_our_fields",
-    "with_our_options",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -259,11 +248,7 @@ def _hint(owner: str, name: str) -> str:
 
 
 def missing(value: object, name: str) -> NoReturn:
-    """``__getattr__`` of the main classes.
-
-    Raises:
-        AttributeError: always, as Python does; names what stands here for a name of others.
-    """
+    """``__getattr__`` of the main classes: says what stands here for a name of others."""
     for kind in type(value).__mro__:
         hint = _hint(kind.__name__, name)
         if hint:
@@ -284,11 +269,7 @@ class Named(type):
 
 
 def missing_in_module(module: object, name: str, modules: frozenset[str]) -> NoReturn:
-    """``__getattr__`` of the package; ``modules`` are those that are imported by name.
-
-    Raises:
-        AttributeError: always, as Python does.
-    """
+    """``__getattr__`` of the package; ``modules`` are those that are imported by name."""
     hint = _hint("tokfold", name)
     if name in modules:
         hint = f": it is a module; write import tokfold.{name}"
@@ -297,11 +278,7 @@ def missing_in_module(module: object, name: str, modules: frozenset[str]) -> NoR
 
 
 def _suggest(owner: str, call: Callable[..., object], options: Iterable[str]) -> None:
-    """Name the option that is meant by one that the call does not have, where one is alike.
-
-    Raises:
-        ArgumentTypeError: names it.
-    """
+    """Name the option that is meant by one that the call does not have, where one is alike."""
     import difflib
     import inspect
 

@@ -11,8 +11,6 @@ import os
 
 from tokfold import _core
 
-__all__ = ["shared"]
-
 MAX_BYTES = 64 << 20
 """About so many bytes are kept; the parts not used for longest go first."""
 

@@ -9,8 +9,6 @@ import numpy.typing as npt
 
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["BatchMatcher", "ByteReader", "ClassBits", "RowMatcher", "TextMatcher", "is_matcher"]
-
 
 class RowMatcher(Protocol):
     """What a row of a logits processor needs of a matcher."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-__all__ = ["RuleOrigin", "SchemaNote", "SchemaPlace", "SchemaReason"]
-
 
 class SchemaNote(NamedTuple):
     """What there is to say of a keyword that is not a condition, or not as it stands.

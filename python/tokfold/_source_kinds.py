@@ -23,8 +23,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Source", "SourceKind", "grammar_of", "kind_of"]
-
 Source = (
     Grammar | str | bool | Mapping[str, Any] | list[str] | tuple[str, ...] | type[Any] | UnionType
 )

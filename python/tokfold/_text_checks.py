@@ -13,20 +13,6 @@ from typing import Any, NoReturn
 from tokfold import _core, _json
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
-__all__ = [
-    "MAX_JSON_NESTING",
-    "MAX_JSON_NODES",
-    "TAG_LEVELS",
-    "check_nesting",
-    "check_text",
-    "json_text",
-    "loads",
-    "place",
-    "pointer_to",
-    "refuse",
-    "refuse_size",
-]
-
 MAX_JSON_NESTING = 200
 """Levels of JSON text. Its readers, XGrammar's and Python's, recurse: on a stack of 512 KiB
 XGrammar's dies between 1,000 and 3,000 levels. Of 2,000 schemas of MaskBench none has over 22."""
@@ -86,11 +72,7 @@ def check_text(text: object, what: str) -> str:
 
 
 def check_nesting(text: str, what: str, most: int = MAX_JSON_NESTING) -> int:
-    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does.
-
-    Raises:
-        LimitExceededError: there are more than ``most``.
-    """
+    """Levels of JSON text, whether it is JSON or not: converters do not read it as Python does."""
     deepest = _json.nesting(text)
     if deepest > most:
         refuse_size(
@@ -106,12 +88,6 @@ def json_text(
     value: object, what: str, levels: int = MAX_JSON_NESTING, limit: str = "MAX_JSON_NESTING"
 ) -> str:
     """A Python value as JSON text, without recursion on what is too deep for it.
-
-    Args:
-        value: dicts, lists and so on.
-        what: for errors.
-        levels: how deep they may stand in each other.
-        limit: name of the bound of levels.
 
     Raises:
         TypeError: a part of it is no JSON value; says where.

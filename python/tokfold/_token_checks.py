@@ -22,8 +22,6 @@ from tokfold.errors import (
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["check_end", "check_tokens"]
-
 SHOWN = 8
 """Bytes, and spans of bytes, that a message names at most."""
 
@@ -49,10 +47,6 @@ def check_end(
     Where the grammar may have endless texts, the function warns instead: a decoding loop can end
     such a text by itself.
 
-    Raises:
-        UnwritableTextError: no stop token ends a text, and there are finitely many.
-        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
-
     Warns:
         StopTokenWarning: the vocabulary has no stop token.
     """
@@ -76,10 +70,6 @@ def check_tokens(
     core: _core.Engine, vocabulary: Vocabulary, depth: int, interrupt: _core.Interrupt | None
 ) -> None:
     """Refuse a vocabulary of which no token begins a text; warn of bytes that no token has.
-
-    Raises:
-        UnwritableTextError: no token of the vocabulary begins a text of the grammar.
-        CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
 
     Warns:
         VocabularyWarning: every text has bytes that no token has.

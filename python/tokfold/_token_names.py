@@ -11,8 +11,6 @@ from tokfold import _core
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["ids_in_lark", "ids_in_text", "ids_of_texts", "names_in_lark"]
-
 
 def ids_of_texts(texts: Iterable[str], vocabulary: Vocabulary) -> dict[str, list[int]]:
     """The ids of the tokens with some texts, ascending; a text that no token has is not there."""

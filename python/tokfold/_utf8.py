@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["utf8_sequences"]
-
 _BOUNDS = (0x7F, 0x7FF, 0xFFFF, 0x10FFFF)
 """The last code points that take one, two, three and four bytes."""
 

@@ -9,8 +9,6 @@ from typing import Literal
 
 from tokfold.errors import GrammarSyntaxError, UnsupportedGrammarError
 
-__all__ = ["is_grammar_text", "is_lark", "written_in"]
-
 Language = Literal["grammar text", "Lark"]
 
 _RULE_OF_TEXT = re.compile(
@@ -43,13 +41,7 @@ def is_grammar_text(text: str) -> bool:
 def written_in(text: str, language: Language, *, in_tag: bool = False) -> Iterator[None]:
     """Say of a text that is refused where it is written in another language, and what to call.
 
-    Args:
-        text: the text.
-        language: in which it was read.
-        in_tag: it is the ``grammar`` of a structural tag, where nothing is called.
-
-    Raises:
-        GrammarSyntaxError: in place of the error of the reader.
+    In the ``grammar`` of a structural tag nothing is called.
     """
     try:
         yield

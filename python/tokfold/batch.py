@@ -362,11 +362,7 @@ def _check_many(matchers: Sequence[BatchMatcher]) -> None:
 
 
 def _are_ours(matchers: Sequence[BatchMatcher]) -> TypeGuard[Sequence[Matcher]]:
-    """Whether the core reads for all of them; asked once for each kind.
-
-    Raises:
-        ArgumentTypeError: one is no matcher.
-    """
+    """Whether the core reads for all of them; asked once for each kind."""
     if all(issubclass(kind, Matcher) for kind in set(map(type, matchers))):
         return True
     rows: dict[int, int] = {}

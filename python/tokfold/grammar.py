@@ -807,11 +807,7 @@ class Grammar(Built, metaclass=Named):
 
     @property
     def _content(self) -> str:
-        """The text; of a grammar that has none, what it is made of: equal for equal sources.
-
-        Raises:
-            UnsupportedGrammarError: the grammar has no text, and no source that is known.
-        """
+        """The text; of a grammar that has none, what it is made of: equal for equal sources."""
         try:
             return str(self)
         except UnsupportedGrammarError:
@@ -859,11 +855,7 @@ def _check_vocabulary(vocabulary: Vocabulary) -> None:
 
 
 def _is_operand(other: object, operation: str) -> TypeGuard[Grammar]:
-    """Whether an operation takes it.
-
-    Raises:
-        ArgumentTypeError: it is a text, which may be meant in several ways.
-    """
+    """Whether an operation takes it."""
     if isinstance(other, str):
         raise ArgumentTypeError(
             f"{operation} takes a tokfold.Grammar, not a str; write Grammar.choices([text]) for "

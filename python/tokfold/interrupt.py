@@ -129,11 +129,7 @@ def governs() -> _core.Interrupt | None:
 
 
 def check_governing() -> None:
-    """Raise where the request that this thread works for would end now.
-
-    Raises:
-        CancelledError, DeadlineExceededError: as :meth:`Interrupt.check`.
-    """
+    """Raise where the request that this thread works for would end now."""
     interrupt = _governing.get()
     if interrupt is not None:
         interrupt.check()

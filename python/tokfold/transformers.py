@@ -282,11 +282,7 @@ class _Row:
 
 
 def _check_tensors(ids: torch.Tensor, scores: torch.Tensor) -> None:
-    """Refuse tensors that are not one row of ids and one of scores for each text.
-
-    Raises:
-        TypeError, ValueError: they are not; says what they are.
-    """
+    """Refuse tensors that are not one row of ids and one of scores for each text."""
     if ids.ndim != 2 or scores.ndim != 2 or len(ids) != len(scores):
         raise ValueError(
             f"input_ids of shape {tuple(ids.shape)} and scores of shape {tuple(scores.shape)} do "

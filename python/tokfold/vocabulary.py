@@ -22,7 +22,7 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -132,20 +132,6 @@ class Vocabulary(metaclass=Named):
         self._stop = stop
         self._special = tuple(sorted(set(special) - set(stop)))
         self._name, self._kind = name, kind
-
-    @classmethod
-    def _from_parts(
-        cls,
-        blob: bytes,
-        offsets: npt.NDArray[np.int64],
-        stop: tuple[int, ...],
-        special: tuple[int, ...],
-        name: str,
-        kind: Kind,
-    ) -> Vocabulary:
-        vocabulary = cls.__new__(cls)
-        vocabulary._set(blob, offsets, stop, special, name, kind)
-        return vocabulary
 
     @classmethod
     @with_our_options("Vocabulary.from_file")
@@ -308,7 +294,8 @@ class Vocabulary(metaclass=Named):
             raise VocabularyError(
                 f"size {total} is less than the {len(self)} ids there are: no id can be left out"
             )
-        return Vocabulary._from_parts(
+        replaced = Vocabulary.__new__(Vocabulary)
+        replaced._set(
             self._blob,
             np.pad(self._offsets, (0, more), "edge") if more else self._offsets,
             checked_ids(stop, total, "stop_token_ids"),
@@ -316,6 +303,7 @@ class Vocabulary(metaclass=Named):
             self._name,
             self._kind,
         )
+        return replaced
 
     def __len__(self) -> int:
         """Return the number of ids, padding included: the width of a bitmask row."""
@@ -397,9 +385,11 @@ class Vocabulary(metaclass=Named):
     def __hash__(self) -> int:
         return hash(self.fingerprint)
 
-    def __reduce__(self) -> tuple[object, ...]:
-        parts = (self._blob, self._offsets, self._stop, self._special, self._name, self._kind)
-        return Vocabulary._from_parts, parts
+    def __getstate__(self) -> tuple[Any, ...]:
+        return self._blob, self._offsets, self._stop, self._special, self._name, self._kind
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self._set(*state)
 
     def __repr__(self) -> str:
         return (
@@ -494,11 +484,7 @@ def byte_vocabulary() -> Vocabulary:
 
 
 def check_vocabulary(vocabulary: Vocabulary) -> None:
-    """Refuse what is no vocabulary.
-
-    Raises:
-        ArgumentTypeError: it is none.
-    """
+    """Refuse what is no vocabulary."""
     if isinstance(vocabulary, Vocabulary):
         return
     error = wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)

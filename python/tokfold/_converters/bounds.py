@@ -2,22 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "CEILING",
-    "LEVELS_ON_ANY_STACK",
-    "MAX_EXCLUDED",
-    "MAX_GRAMMAR_NESTING",
-    "MAX_LARK_LENGTH",
-    "MAX_LARK_LEVELS",
-    "MAX_LARK_WORK",
-    "MAX_MACRO_WORK",
-    "MAX_PATTERN_LENGTH",
-    "MAX_PATTERN_NESTING",
-    "MAX_PATTERN_WORK",
-    "MAX_SCHEMA_LEVELS",
-    "MAX_SCHEMA_WORK",
-]
-
 MAX_SCHEMA_LEVELS = 16_000
 """Schemas within schemas, through `$ref` too. A level takes 5 KB of stack at most, and the thread
 that converts has 16 KiB for each: 250 MiB, of which only what is used is ever real memory."""

@@ -11,8 +11,6 @@ from typing import TypeVar
 from tokfold._converters.bounds import LEVELS_ON_ANY_STACK, MAX_SCHEMA_LEVELS
 from tokfold.errors import LimitExceededError
 
-__all__ = ["is_deep", "with_stack"]
-
 _T = TypeVar("_T")
 
 _STACK_FOR_A_LEVEL = 16 << 10
@@ -36,12 +34,7 @@ def is_deep(levels: int) -> bool:
 
 
 def with_stack(levels: int, work: Callable[[], _T]) -> _T:
-    """Do some work that recurses so deep: here, or in a thread whose stack is large enough.
-
-    Raises:
-        LimitExceededError: there is no memory for the stack.
-        Exception: whatever ``work`` raises.
-    """
+    """Do some work that recurses so deep: here, or in a thread whose stack is large enough."""
     if not is_deep(levels):
         return work()
     made: list[_T] = []

@@ -23,24 +23,13 @@ from tokfold._text_checks import (
 )
 from tokfold.errors import LimitExceededError
 
-__all__ = ["check_excludes", "check_grammar", "check_tag"]
-
 _GRAMMAR_WORD = re.compile(
     r'(?P<macro>(?:Regex|Substring)\s*\()|"(?:[^"\\\n]|\\.)*"|\[(?:[^\]\\\n]|\\.)*\]|\#[^\n]*|[()]'
 )
 
 
 def check_grammar(text: object) -> int:
-    """Count what grammar text comes to that XGrammar itself is to read.
-
-    Returns:
-        Levels of groups.
-
-    Raises:
-        TypeError: it is no text.
-        UnsupportedGrammarError: it holds NUL or a lone surrogate.
-        LimitExceededError: it is too much.
-    """
+    """Count what grammar text for XGrammar itself comes to; returns levels of groups."""
     source = check_text(text, "grammar")
     level = deepest = work = 0
     for found in _GRAMMAR_WORD.finditer(source):
@@ -69,11 +58,7 @@ def check_grammar(text: object) -> int:
 
 
 def check_excludes(excludes: Iterable[object]) -> None:
-    """Count the texts that strings of a schema must not hold.
-
-    Raises:
-        LimitExceededError: they are too long together.
-    """
+    """Count the texts that strings of a schema must not hold."""
     total = sum(len(each) for each in excludes if isinstance(each, str))
     if total > MAX_EXCLUDED:
         refuse_size(f"'excludes' has {total:,} characters", "MAX_EXCLUDED", MAX_EXCLUDED)

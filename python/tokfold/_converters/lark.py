@@ -17,8 +17,6 @@ from tokfold._converters.schemas import check_schema
 from tokfold._text_checks import MAX_JSON_NESTING, check_text, place, refuse_size
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 
-__all__ = ["check_lark"]
-
 _TERMINAL = re.compile(
     r"^[ \t]*[?!]?(_?[A-Z][A-Z0-9_]*)[ \t]*(?:\.-?\d+)?[ \t]*(?:\[[^\]]*\])?:", re.MULTILINE
 )
@@ -33,16 +31,7 @@ _JSON_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{}]')
 
 
 def check_lark(text: object) -> int:
-    """Count what Lark text comes to.
-
-    Returns:
-        Levels of groups, and of terminals within terminals.
-
-    Raises:
-        TypeError: it is no text.
-        UnsupportedGrammarError: it holds NUL or a lone surrogate.
-        LimitExceededError: it is too much.
-    """
+    """Count what Lark text comes to; returns levels of groups and of nested terminals."""
     source = check_text(text, "lark")
     if len(source) > MAX_LARK_LENGTH:
         refuse_size(

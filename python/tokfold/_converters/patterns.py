@@ -14,8 +14,6 @@ from tokfold._converters.bounds import (
 )
 from tokfold._text_checks import check_text, refuse_size
 
-__all__ = ["PatternCounts", "check_macro", "check_pattern"]
-
 
 class PatternCounts(NamedTuple):
     """What a pattern comes to."""
@@ -61,18 +59,9 @@ _SPACE_STATES = 30
 
 
 def check_pattern(pattern: object, what: str = "pattern", *, as_automaton: bool) -> PatternCounts:
-    """Count what a pattern comes to.
+    """Count what a pattern comes to, of which an automaton is made, or else grammar text.
 
-    Args:
-        pattern: the pattern.
-        what: for errors.
-        as_automaton: an automaton is made of it, as for `pattern` in a schema or a macro; else
-            grammar text.
-
-    Raises:
-        TypeError: it is no text.
-        UnsupportedGrammarError: it holds NUL or a lone surrogate.
-        LimitExceededError: it is too much.
+    An automaton is made of ``pattern`` in a schema, and of a macro.
     """
     text = check_text(pattern, "regex") if not as_automaton else str(pattern)
     if len(text) > MAX_PATTERN_LENGTH:
@@ -218,16 +207,7 @@ _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
 def check_macro(name: str, text: str, already: int = 0) -> PatternCounts:
     """Count what a macro of a grammar text comes to: ``Regex(...)`` or ``Substring(...)``.
 
-    Args:
-        name: which.
-        text: the macro as it is written.
-        already: work of the macros before it.
-
-    Returns:
-        Its counts; the work with what was there already.
-
-    Raises:
-        LimitExceededError: it is too much, or all of them are.
+    ``already`` is the work of the macros before it; the work that is returned has that in it.
     """
     if name == "Regex":
         literal = _LITERAL.search(text)

@@ -16,8 +16,6 @@ from tokfold._converters.patterns import PatternCounts, check_pattern
 from tokfold._text_checks import check_nesting, check_text, loads, pointer_to, refuse, refuse_size
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["LARGEST_COUNT", "Counted", "check_schema"]
-
 _SMALL = 8_192
 """Bytes of a schema that need no closer look if nothing in it multiplies."""
 
@@ -50,15 +48,7 @@ class Counted(NamedTuple):
 def check_schema(text: object, what: str = "JSON schema", *, is_open: bool = False) -> Counted:
     """Count what the converter would do with a schema.
 
-    Args:
-        text: JSON text.
-        what: for errors.
-        is_open: objects that say nothing of other names may have them (``strict_mode=False``).
-
-    Raises:
-        TypeError: it is no text.
-        UnsupportedGrammarError: it is no JSON, or holds what has no meaning; at its place.
-        LimitExceededError: it is too much.
+    ``is_open``: objects that say nothing of other names may have them (``strict_mode=False``).
     """
     source = check_text(text, what)
     depth = check_nesting(source, what)

@@ -183,16 +183,11 @@ def _stage(step: Mapping[str, Any], where: str, after_fuse: bool) -> Stage | Non
 def pipeline(decoder: object, where: str) -> tuple[Kind, Callable[[str], bytes]]:
     """Compile the ``decoder`` section of a tokenizer.json.
 
-    Args:
-        decoder: the section, as parsed from JSON.
-        where: what it was read from, for messages.
-
     Returns:
         How the tokens are spelled, and a function from the text of a token to its bytes.
 
     Raises:
         VocabularyError: a step is unknown, or makes a token's bytes depend on its neighbours.
-
     """
     kind: Kind = "raw"
     stages: list[Stage] = []

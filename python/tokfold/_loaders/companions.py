@@ -93,17 +93,7 @@ def _add_tokens(found: Companions, section: object, path: Path) -> None:
 
 
 def read_companions(folder: Path, *, stop_tokens: bool, size: bool) -> Companions:
-    """Read what lies beside a tokenizer file; all of it is optional.
-
-    Args:
-        folder: folder of the tokenizer file.
-        stop_tokens: whether stop tokens are wanted.
-        size: whether the model's size is wanted.
-
-    Raises:
-        VocabularyError: a file that is there cannot be read, or is of another form.
-
-    """
+    """Read what lies beside a tokenizer file; all of it is optional."""
     found = Companions()
     config, path = _read(folder, "config.json") if stop_tokens or size else ({}, folder)
     declared = _setting(config, "vocab_size") if size else None
@@ -130,15 +120,6 @@ def add_tokens(loaded: LoadedVocabulary, added: list[tuple[int, str, bool]], whe
     """Put further tokens into a vocabulary, in place.
 
     An id that the tokenizer file gives to another token stays with that token.
-
-    Args:
-        loaded: the vocabulary.
-        added: id, text and special flag of each.
-        where: for messages.
-
-    Raises:
-        VocabularyError: an id is absurd.
-
     """
     ids = dict(loaded.ids_by_text)
     for token_id, text, special in added:

@@ -44,10 +44,6 @@ def load_path(path: Path) -> tuple[LoadedVocabulary, Path]:
 
     Returns:
         The vocabulary and the folder whose other files go with it.
-
-    Raises:
-        VocabularyError: the file is missing, damaged, or of no known format.
-
     """
     path = _file_in(path) if path.is_dir() else path
     data = read_bytes(path)

@@ -14,12 +14,7 @@ MAX_FILE_BYTES = 128 << 20
 
 
 def read_bytes(path: Path) -> bytes:
-    """Content of a regular file of bounded size.
-
-    Raises:
-        VocabularyError: missing, unreadable, no regular file, empty or too large.
-
-    """
+    """Content of a regular file of bounded size."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -40,12 +35,7 @@ def read_bytes(path: Path) -> bytes:
 
 
 def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
-    """Parse a JSON object.
-
-    Raises:
-        VocabularyError: not JSON, or JSON but no object.
-
-    """
+    """Parse a JSON object."""
     # Looking at the first byte keeps a large binary file from being decoded for nothing.
     start = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):

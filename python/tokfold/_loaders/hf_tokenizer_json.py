@@ -108,20 +108,7 @@ def spelling(
     texts: Iterable[str],
     where: str,
 ) -> tuple[Kind, Callable[[str], bytes]]:
-    """How the tokens of a tokenizer spell bytes.
-
-    Args:
-        decoder: the ``decoder`` section, ``None`` if there is none.
-        pre_tokenizer: the ``pre_tokenizer`` section; asked only when there is no decoder.
-        model_type: ``"BPE"``, ``"Unigram"``, ..., for messages.
-        byte_fallback: whether the model falls back to byte pieces.
-        texts: all tokens.
-        where: for messages.
-
-    Raises:
-        VocabularyError: a token has no bytes of its own, or nothing tells them.
-
-    """
+    """How the tokens of a tokenizer spell bytes; ``pre_tokenizer`` counts without ``decoder``."""
     declared: Kind | None = None
     decode: Callable[[str], bytes] | None = None
     if decoder is not None:
@@ -145,16 +132,7 @@ def spelling(
 
 
 def load(content: dict[str, Any], path: Path) -> LoadedVocabulary:
-    """Read a parsed ``tokenizer.json``.
-
-    Args:
-        content: the parsed file.
-        path: the file, for messages.
-
-    Raises:
-        VocabularyError: it is not one, or has tokens without bytes of their own.
-
-    """
+    """Read a parsed ``tokenizer.json``."""
     where = str(path)
     model = content.get("model")
     if not isinstance(model, dict):

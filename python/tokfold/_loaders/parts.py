@@ -46,16 +46,7 @@ def is_id(value: object) -> TypeGuard[int]:
 
 
 def check_size(size: int, where: str) -> int:
-    """Return ``size``, or raise when a vocabulary of that many ids is out of the question.
-
-    Args:
-        size: number of ids.
-        where: what asks for it, for the message.
-
-    Raises:
-        VocabularyError: it is 0 or less, or above :data:`MAX_VOCABULARY_SIZE`.
-
-    """
+    """Return ``size``, or raise when a vocabulary of that many ids is out of the question."""
     if size <= 0:
         raise VocabularyError(f"{where}: the vocabulary is empty")
     if size > MAX_VOCABULARY_SIZE:
@@ -66,12 +57,7 @@ def check_size(size: int, where: str) -> int:
 
 
 def by_id(entries: Iterable[tuple[str, int]], where: str) -> list[str | None]:
-    """Turn (text, id) pairs into a list indexed by id, ``None`` where there is none.
-
-    Raises:
-        VocabularyError: an id is given twice, or an absurd one is.
-
-    """
+    """Turn (text, id) pairs into a list indexed by id, ``None`` where there is none."""
     pairs = list(entries)
     size = check_size(max((token_id for _, token_id in pairs), default=-1) + 1, where)
     texts: list[str | None] = [None] * size
@@ -85,12 +71,7 @@ def by_id(entries: Iterable[tuple[str, int]], where: str) -> list[str | None]:
 
 
 def utf8(text: str) -> bytes:
-    """UTF-8 bytes of a token text.
-
-    Raises:
-        VocabularyError: the text holds half a surrogate pair.
-
-    """
+    """UTF-8 bytes of a token text, which holds no half of a surrogate pair."""
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:

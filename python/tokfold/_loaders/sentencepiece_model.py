@@ -93,16 +93,7 @@ def _parse(data: bytes) -> tuple[list[tuple[str, int]], int]:
 
 
 def load(data: bytes, path: Path) -> LoadedVocabulary:
-    """Read a SentencePiece model.
-
-    Args:
-        data: content of the file.
-        path: the file, for messages.
-
-    Raises:
-        VocabularyError: it is not one, or is truncated.
-
-    """
+    """Read a SentencePiece model."""
     try:
         pieces, eos = _parse(data)
     except (_DamagedError, UnicodeDecodeError) as error:

@@ -86,14 +86,6 @@ def load(content: dict[str, Any], path: Path) -> LoadedVocabulary:
 
     Special tokens come first. The vocabulary is cut to the size that the file's config names:
     the released files hold more tokens than the models have.
-
-    Args:
-        content: the parsed file.
-        path: the file, for messages.
-
-    Raises:
-        VocabularyError: it is not one, or contradicts itself.
-
     """
     where = str(path)
     config, vocabulary = content.get("config"), content.get("vocab")

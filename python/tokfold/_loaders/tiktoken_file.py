@@ -27,16 +27,7 @@ def looks_like(data: bytes) -> bool:
 
 
 def load(data: bytes, path: Path) -> LoadedVocabulary:
-    """Read a rank file. It holds no special tokens: they are known to the caller only.
-
-    Args:
-        data: content of the file.
-        path: the file, for messages.
-
-    Raises:
-        VocabularyError: a line is no base64 with a rank, or a rank comes twice.
-
-    """
+    """Read a rank file. It holds no special tokens: they are known to the caller only."""
     ranks: dict[int, bytes] = {}
     for number, line in enumerate(data.splitlines(), 1):
         if not line:

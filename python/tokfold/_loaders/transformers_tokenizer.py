@@ -153,12 +153,7 @@ def _load_slow(tokenizer: object, where: str) -> LoadedVocabulary:
 
 
 def load(tokenizer: object) -> LoadedVocabulary:
-    """Read a tokenizer object.
-
-    Raises:
-        VocabularyError: the object is no tokenizer, or its tokens have no bytes of their own.
-
-    """
+    """Read a tokenizer object."""
     where = type(tokenizer).__name__
     backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
     if hasattr(backend, "get_added_tokens_decoder"):
@@ -170,12 +165,7 @@ def load(tokenizer: object) -> LoadedVocabulary:
 
 
 def load_tiktoken(encoding: object) -> LoadedVocabulary:
-    """Read a ``tiktoken.Encoding``.
-
-    Raises:
-        VocabularyError: the object is none.
-
-    """
+    """Read a ``tiktoken.Encoding``."""
     ranks = getattr(encoding, "_mergeable_ranks", None)
     special = getattr(encoding, "_special_tokens", None)
     if not isinstance(ranks, dict) or not isinstance(special, dict):

@@ -18,8 +18,6 @@ from tokfold.errors import TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Grammars", "grammars_of", "vocabulary_of"]
-
 logger = logging.getLogger("tokfold")
 
 _ANY_TAG = '{"type": "structural_tag", "format": {"type": "const_string", "value": "a"}}'
@@ -35,15 +33,9 @@ def vocabulary_of(
 ) -> Vocabulary:
     """The vocabulary of a server's tokenizer.
 
-    Args:
-        tokenizer: of transformers, of mistral-common inside, or one that makes XGrammar's
-            ``TokenizerInfo`` itself (``init_xgrammar``).
-        size: number of ids that the model puts out.
-        stop_token_ids: ends of text; those that the model does not have are left out. None or
-            none: the tokenizer's.
-
-    Raises:
-        VocabularyError: as :meth:`Vocabulary.from_huggingface`.
+    That is one of transformers, of mistral-common inside, or one that makes XGrammar's
+    ``TokenizerInfo`` itself (``init_xgrammar``). Ends of text that the model does not have are left
+    out; without any, they are those of the tokenizer.
     """
     stops = sorted({i for i in stop_token_ids or () if 0 <= i < size}) or None
     own = getattr(tokenizer, "init_xgrammar", None)
@@ -100,11 +92,7 @@ class Grammars:
             return self._tags
 
     def prepare(self) -> threading.Thread:
-        """Make in a thread what the first structural tag would wait for, some 0.1 s.
-
-        Returns:
-            The thread, which has begun.
-        """
+        """Begin a thread that makes what the first structural tag would wait for, some 0.1 s."""
 
         def work() -> None:
             try:

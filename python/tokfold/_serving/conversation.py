@@ -17,8 +17,6 @@ from tokfold.engine import CompiledGrammar
 from tokfold.errors import TokenBudgetError, TokfoldError
 from tokfold.matcher import Matcher
 
-__all__ = ["Conversation", "fill_rows"]
-
 logger = logging.getLogger("tokfold")
 
 
@@ -84,15 +82,12 @@ class Conversation:
     def accept(self, token_ids: Sequence[int], *, fail_later: bool = False) -> bool:
         """Read tokens, all or none; what follows the end of the text is read and ignored.
 
-        Args:
-            token_ids: the tokens.
-            fail_later: where one takes more than the limits allow, count it and those after it as
-                read, so that the next row and the next tokens fail: for callers that cannot go on
-                where a token that a mask allowed is refused.
+        False where one cannot follow, takes more than the limits allow, or is no token; nothing has
+        changed then but :attr:`failure`, which has the reason where it is the limits.
 
-        Returns:
-            False where one cannot follow, takes more than the limits allow, or is no token; nothing
-            has changed then but :attr:`failure`, which has the reason where it is the limits.
+        Callers that cannot go on where a token that a mask allowed is refused say ``fail_later``: a
+        token that takes more than the limits allow, and those after it, count as read then, and the
+        next row and the next tokens fail.
         """
         if self.failure is not None:
             return False
@@ -190,13 +185,7 @@ class Conversation:
         return same
 
     def fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
-        """Write the row of the next token.
-
-        Args:
-            bitmask: int32, C-contiguous, shape ``(rows, words)``; words past the vocabulary's
-                become 0.
-            row: the row.
-        """
+        """Write the row of the next token; words past the vocabulary's become 0."""
         words = -(-len(self.matcher.compiled.vocabulary) // 32)
         if self.matcher.is_terminated:
             allow_only(bitmask[row], self.matcher.stop_token_ids)
@@ -266,10 +255,6 @@ class Conversation:
 
     def replace(self, old: Sequence[int], new: Sequence[int]) -> bool:
         """Read other tokens in place of the last ones.
-
-        Args:
-            old: the last tokens read.
-            new: what to have read instead.
 
         Returns:
             False where one of the new cannot follow, or there were not as many old ones; nothing

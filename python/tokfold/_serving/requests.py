@@ -17,8 +17,6 @@ from tokfold._tags.reading import document_of
 from tokfold._text_checks import check_nesting, check_text
 from tokfold.errors import UnsupportedGrammarError
 
-__all__ = ["Passed", "any_tag", "checked", "choices"]
-
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 
 
@@ -83,13 +81,10 @@ def any_tag(text: str) -> dict[str, Any]:
 
     The old form lists ``structures`` of begin, schema and end, and ``triggers``. A schema that is
     missing allows any JSON.
-
-    Raises:
-        StructuralTagError: it is no JSON object; UnsupportedGrammarError as :func:`checked`.
     """
     tag = document_of(checked(text, "structural tag", is_json=True))
     if not isinstance(tag, dict):
-        fail("", "", f"a structural tag is a JSON object, not {kind(tag)}")
+        fail("", f"a structural tag is a JSON object, not {kind(tag)}")
     if tag.get("structures") is None:
         if "format" in tag:
             tag["format"] = _with_schemas(tag["format"])
@@ -108,7 +103,7 @@ def _schema(text: str, path: str) -> object:
         return _json.read(checked(text, f"text of {path}", is_json=True))
     except json.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        fail(path, "", f"the text is no JSON: {place}: {error.msg}; write a schema")
+        fail(path, f"the text is no JSON: {place}: {error.msg}; write a schema")
 
 
 def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON
@@ -126,12 +121,7 @@ def _with_schemas(node: Any) -> Any:  # noqa: ANN401 - JSON
 
 
 def choices(texts: object) -> str:
-    """Grammar text of a list of texts, one of which is to be written.
-
-    Raises:
-        ValueError: it is no list of texts, or empty.
-        UnsupportedGrammarError: a text holds NUL or a lone surrogate.
-    """
+    """Grammar text of a list of texts, one of which is to be written."""
     if not isinstance(texts, list) or not texts or not all(isinstance(t, str) for t in texts):
         raise ValueError("choices are a list of texts, at least one")
     return f"root ::= {' | '.join(literal(checked(text, 'choice')) for text in texts)}"

@@ -17,8 +17,6 @@ from tokfold.engine import ClassesMode
 from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
 
-__all__ = ["SWITCHES", "Settings"]
-
 Whitespace: TypeAlias = Literal["any", "compact", "spaced"]
 
 SWITCHES = {
@@ -124,13 +122,7 @@ class Settings:
         classes: ClassesMode | None,
         limits: Limits | None,
     ) -> dict[str, str]:
-        """The variables that hold the given settings; the environment is read with them first.
-
-        Raises:
-            ArgumentTypeError: ``limits`` are none.
-            ArtifactError: ``cache_dir`` is a file.
-            ValueError: a variable cannot be read, or ``cache_dir`` is empty.
-        """
+        """The variables that hold the given settings; the environment is read with them first."""
         if not isinstance(limits, Limits | None):
             raise wrong_type("limits", "tokfold.Limits or None", limits)
         out: dict[str, str] = {}

@@ -10,8 +10,6 @@ from typing import Any, Literal, NamedTuple
 
 from tokfold._text_checks import MAX_JSON_NODES, json_text
 
-__all__ = ["schema_text", "without_odd_annotations"]
-
 ANNOTATIONS = frozenset({"default", "examples", "example"})
 """Keywords whose values may be any JSON, and say nothing about validity."""
 
@@ -46,11 +44,7 @@ class _Step(NamedTuple):
 
 
 def schema_text(schema: object, what: str, **bounds: Any) -> str:
-    """A schema as JSON text, without annotations that are no JSON.
-
-    Raises:
-        The errors of :func:`tokfold._text_checks.json_text`, whose arguments these are.
-    """
+    """As :func:`tokfold._text_checks.json_text`, without annotations that are no JSON."""
     try:
         text = json_text(schema, what, **bounds)
     except TypeError:
@@ -110,11 +104,7 @@ def _kind_below(kind: Kind, key: object, value: object) -> Kind:
 
 
 def _is_json(value: object) -> bool:
-    """Whether a value can be written as JSON.
-
-    Raises:
-        _TooManyError: it holds too many values, or itself.
-    """
+    """Whether a value can be written as JSON; raises where it holds too many values, or itself."""
     found = [value]
     for each in found:  # grows
         if isinstance(each, dict):

@@ -14,8 +14,6 @@ from tokfold.errors import UnsupportedGrammarError
 from tokfold.interrupt import Interrupt, governs
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["Built"]
-
 MACROS_OF_BYTES = frozenset({"Regex", "Substring", "TagDispatch"})
 """Macros that the core expands to automata over bytes."""
 
@@ -52,11 +50,7 @@ class Built:
         return self
 
     def __str__(self) -> str:
-        """Grammar text of the same texts.
-
-        Raises:
-            UnsupportedGrammarError: grammar text cannot say what the grammar does.
-        """
+        """Grammar text of the same texts."""
         return self._text
 
     @lazy
@@ -104,11 +98,6 @@ class Built:
         """The grammar for the core to compile: automata for macros and for rules with a bound.
 
         Rules keep their names, numbers and places.
-
-        Raises:
-            LimitExceededError: the automaton of a macro is too large.
-            UnsupportedGrammarError: the pattern of a ``Regex`` cannot be read, or a rule with
-                ``max_chars``, ``max_tokens`` or ``lazy`` is none that an automaton can follow.
         """
         return self._with_automata(self._core)
 
@@ -118,9 +107,6 @@ class Built:
 
         Tokens that are taken whole are ranges of ids once the vocabulary is known, so a part that
         takes some is not compiled by itself.
-
-        Raises:
-            The errors of :attr:`_compilable`.
         """
         source, frame = self._source, self._converted.frame
         if frame is None or not isinstance(source, FrameSource):

@@ -5,15 +5,9 @@ from __future__ import annotations
 from tokfold._text_checks import place
 from tokfold.errors import GrammarSyntaxError
 
-__all__ = ["check_characters", "lone_surrogate"]
-
 
 def check_characters(text: str) -> None:
-    """Refuse a text with a lone surrogate.
-
-    Raises:
-        GrammarSyntaxError: it has one; says where.
-    """
+    """Refuse a text with a lone surrogate."""
     try:
         text.encode()
     except UnicodeEncodeError as error:

@@ -13,8 +13,6 @@ from tokfold._sources.record import Converted, Lookahead, Part, Source
 from tokfold._sources.texts import EbnfSource
 from tokfold.limits import Limits
 
-__all__ = ["FrameSource", "TagsSource"]
-
 
 @dataclass(frozen=True, eq=False)
 class FrameSource(Source):

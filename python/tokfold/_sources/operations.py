@@ -24,8 +24,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["MOST_TIMES", "Operation", "Plan", "bounds"]
-
 Name = Literal["or", "then", "repeat"]
 
 MOST_TIMES = (1 << 32) - 1
@@ -159,11 +157,7 @@ class Plan(NamedTuple):
         return made[-1]
 
     def steps(self, of_leaves: Sequence[list[Step]], most: int) -> list[Step]:
-        """The language in postfix notation, where the leaves are regular.
-
-        Raises:
-            LimitExceededError: it takes more than so many steps, as shared nodes are written out.
-        """
+        """The language in postfix notation, leaves being regular; shared nodes are written out."""
         sizes: list[int] = []
         for _, items, _, _ in self.nodes:
             of_items = [len(of_leaves[~n]) if n < 0 else sizes[n] for n in items]
@@ -240,12 +234,7 @@ def _balanced(count: int) -> Iterator[tuple[int, bool]]:
 
 
 def bounds(least: object, most: object) -> tuple[int, int | None]:
-    """The bounds of a repetition.
-
-    Raises:
-        ArgumentTypeError: one is no int.
-        ValueError: they are none.
-    """
+    """The bounds of a repetition."""
     for name, value in (("min", least), ("max", most)):
         if value is None and name == "max":
             continue

@@ -15,8 +15,6 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["Converted", "Lookahead", "Operand", "Part", "Source"]
-
 Lookahead = Literal["exact", "implied"]
 
 
@@ -105,12 +103,7 @@ class Source(ABC):
         """What becomes of it at once; raises what the ``from_`` method of the source does."""
 
     def join(self, frame: CoreGrammar | None, limits: Limits | None) -> CoreGrammar:
-        """The grammar in the core, where :meth:`convert` leaves that for later.
-
-        Args:
-            frame: :attr:`Converted.frame`.
-            limits: bounds on size.
-        """
+        """The grammar of :attr:`Converted.frame`, where :meth:`convert` left it for later."""
         raise AssertionError("the source was converted at once")
 
     def over(self, vocabulary: Vocabulary) -> Source:

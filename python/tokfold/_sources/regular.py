@@ -10,8 +10,6 @@ from tokfold._sources.characters import check_characters
 from tokfold._sources.record import Converted, Source
 from tokfold.limits import Limits
 
-__all__ = ["RegularSource", "Step", "said_of_compiled"]
-
 Step = tuple[str, str, str, bool] | list[str] | tuple[int, int | None] | str
 """A step of a regular language in postfix notation, as ``_core.regular_grammar`` takes it."""
 

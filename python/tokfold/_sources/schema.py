@@ -27,8 +27,6 @@ from tokfold._sources.types import (
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["DIALECTS", "MAX_WHITESPACE", "SchemaSource", "converted", "text_of"]
-
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
 
@@ -144,14 +142,7 @@ class SchemaSource(Source):
         lossy: Collection[str],
         limits: Limits | None,
     ) -> SchemaSource:
-        """Check the options.
-
-        Raises:
-            InvalidSchemaError: ``schema`` is an object of a request that holds a schema.
-            LimitExceededError: a value is nested deeper than ``limits`` allow.
-            TypeError, ValueError: an option is none of its values.
-            UnsupportedGrammarError: ``schema`` cannot be written as JSON.
-        """
+        """Check the options."""
         check_limits(limits)
         if dialect is not None:
             _check("dialect", dialect, *DIALECTS)
@@ -268,15 +259,7 @@ def _whitespace(
 
 
 def text_of(schema: object, limits: Limits | None) -> str:
-    """The text of a schema: text, a value of JSON, a pydantic model, or another type.
-
-    Raises:
-        ArgumentTypeError: it is bytes, a value of a model or of a dataclass, or no type that
-            pydantic knows, or one without a schema.
-        LimitExceededError: a value is nested deeper than text may be, or too large.
-        UnsupportedGrammarError: a value is no JSON.
-        MissingExtraError: a type needs pydantic, which is not installed.
-    """
+    """The text of a schema: text, a value of JSON, a pydantic model, or another type."""
     if isinstance(schema, str):
         return schema
     levels = (limits or DEFAULT_LIMITS).max_nesting

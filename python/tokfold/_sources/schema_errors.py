@@ -9,8 +9,6 @@ from typing import Any
 from tokfold import _core, _json
 from tokfold.errors import InvalidSchemaError, SchemaError
 
-__all__ = ["check_is_whole", "explained", "in_lark", "part_meant", "role"]
-
 _IN_LARK = re.compile(
     r"line (\d+), column (\d+)(: .* \(the schema stands at line (\d+), column (\d+)\))", re.DOTALL
 )
@@ -74,9 +72,6 @@ def check_is_whole(schema: object) -> None:
     """Refuse an object of a request that holds a schema, and that would take any JSON as one.
 
     A long text is not read for that: the notes of its grammar warn.
-
-    Raises:
-        InvalidSchemaError: it is one; says what to pass.
     """
     if isinstance(schema, str):
         is_short = len(schema) <= _SHORT

@@ -18,17 +18,10 @@ from tokfold.limits import Limits
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["EbnfSource", "LarkSource", "TextSource"]
-
 
 @dataclass(frozen=True, eq=False)
 class TextSource(Source):
-    """A text whose tokens are looked up in a vocabulary, once there is one.
-
-    Attributes:
-        text: the text.
-        start: name of the start rule.
-    """
+    """A text whose tokens are looked up in a vocabulary, once there is one."""
 
     text: str
     start: str

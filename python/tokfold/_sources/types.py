@@ -8,8 +8,6 @@ from typing import Any, Protocol, TypeGuard
 
 from tokfold.errors import ArgumentTypeError
 
-__all__ = ["is_adapter", "is_value_of_model", "made_by_pydantic", "old_model", "said_of_value"]
-
 
 class Adapter(Protocol):
     """What is used of a ``TypeAdapter``."""
@@ -45,11 +43,7 @@ def old_model(value: object) -> str | None:
 
 
 def made_by_pydantic(make: Callable[[], dict[str, Any]], what: str) -> dict[str, Any]:
-    """The schema that pydantic makes.
-
-    Raises:
-        ArgumentTypeError: pydantic makes none; says ``what``, and why.
-    """
+    """The schema that pydantic makes."""
     try:
         return make()
     except Exception as error:

@@ -63,8 +63,6 @@ if TYPE_CHECKING:
     from tokfold import _core
     from tokfold.vocabulary import Vocabulary
 
-__all__ = ["TagSource", "check_tag", "of_format", "of_tag"]
-
 _T = TypeVar("_T")
 
 
@@ -86,11 +84,7 @@ def of_tag(
 
 
 def check_tag(tag: object, limits: Limits) -> None:
-    """Read a structural tag and all in it, without the vocabulary that its tokens are of.
-
-    Raises:
-        The errors of :meth:`tokfold.Grammar.from_structural_tag`.
-    """
+    """Read a structural tag and all in it, without the vocabulary that its tokens are of."""
     with governing(Interrupt._of(None, limits)):
         of_format(*read_tag(tag, Settings(any_token=True, limits=_bounds(limits))))
 
@@ -144,11 +138,7 @@ def of_format(
 ) -> TagSource:
     """The source of a format that was read; see :func:`of_tag`.
 
-    Args:
-        format: the format.
-        settings: go with the grammar.
-        cache: as for :func:`of_tag`.
-        before: what was written of formats that are in this one too.
+    ``before``: what was written of formats that are in this one too.
     """
     before = before or Before.nothing()
     check_ends(format, before)
@@ -239,10 +229,8 @@ class _Frame:
     ) -> str:
         """What is written of a format that is made of leaves and texts.
 
-        Args:
-            format: the format.
-            atoms: atoms, leaves and texts, looked at where nothing was written before.
-            triggers: those of the free text, if the format is a tag that one of them begins.
+        The atoms are looked at where nothing was written before. ``triggers`` are those of the free
+        text, if the format is a tag that one of them begins.
         """
         key = id(format), triggers
         if key in self._before.written or key in self._written:
@@ -452,12 +440,9 @@ class _Frame:
     def _tag(
         self, tag: Tag, triggers: tuple[str, ...] | None = None, trigger: str | None = None
     ) -> str:
-        """A tag, as a sequence of atoms.
+        """A tag, as a sequence of atoms, in free text that has ``triggers``.
 
-        Args:
-            tag: the tag.
-            triggers: those of the free text in which it stands, if any.
-            trigger: what was read of its beginning; all, where that is a token.
+        ``trigger`` is what was read of its beginning; all, where that is a token.
         """
         begin = None
         if trigger is not None:
@@ -500,13 +485,7 @@ class _Frame:
         return self._rule("or", " | ".join([one, *others]))
 
     def _one_of(self, hint: str, chosen: Chosen, written: Iterable[str]) -> str:
-        """One of some tags.
-
-        Args:
-            hint: what names begin with.
-            chosen: the tags.
-            written: what is written of those that the core does not have.
-        """
+        """One of some tags; ``written`` is what is written of those that the core does not have."""
         bodies = list(dict.fromkeys(written))
         if chosen.handed_over is None:
             return self._rule(hint, " | ".join(bodies))
@@ -526,7 +505,7 @@ class _Frame:
             is_written = chosen.handed_over is None
             if not chosen.tags and is_free:
                 path = f"{format.path}.triggers[{index}]"
-                fail(path, name, "no tag begins with this trigger; leave it out, or add the tag")
+                fail(path, "no tag begins with this trigger; leave it out, or add the tag", name)
             if is_free or not is_written:
                 bodies = (
                     self._triggered_tag(tag, format.triggers, trigger) for tag in chosen.written
@@ -585,11 +564,7 @@ class _Frame:
     ) -> Iterator[str]:
         """Tags of which a token is the trigger, or part of it, or has it as its beginning.
 
-        Args:
-            format: the free text.
-            trigger: the trigger.
-            tags: those that begin with it.
-            rest: the rule of what follows it.
+        ``rest`` is the rule of what follows them.
         """
         begins = [(tag, tag.begin) for tag in tags if isinstance(tag.begin, str)]
         if any(self._stands_across(tag, trigger) for tag in tags):
@@ -621,21 +596,21 @@ class _Frame:
             if not isinstance(tag.begin, Token):
                 fail(
                     f"{tag.path}.begin",
-                    name,
                     "a tag that a token triggers begins with a token; for texts there is "
                     "'triggered_tags'",
+                    name,
                 )
             found = format.trigger_tokens.count(tag.begin.token)
             if found != 1:
                 what = "is no trigger; add it" if not found else "is a trigger twice; keep one"
-                fail(tag.path, name, f"the token {tag.begin.token}, with which it begins, {what}")
+                fail(tag.path, f"the token {tag.begin.token}, with which it begins, {what}", name)
             groups[tag.begin.token].append(self._tag(tag, (), ""))
         if format.at_least_one and format.stop_after_first:
             return self._rule(name, self._any_of(format.tags))
         for index, token in enumerate(format.trigger_tokens):
             if not groups[token]:
                 path = f"{format.path}.trigger_tokens[{index}]"
-                fail(path, name, "no tag begins with this token; leave it out, or add the tag")
+                fail(path, "no tag begins with this token; leave it out, or add the tag", name)
         rules = [
             (token, self._rule(f"{name}_group", " | ".join(dict.fromkeys(bodies))))
             for token, bodies in groups.items()

@@ -17,8 +17,6 @@ from tokfold._tags.formats import Format, Tag, Token
 from tokfold._tags.reading import Settings, read
 from tokfold.errors import ArgumentTypeError, StructuralTagError
 
-__all__ = ["changed"]
-
 _FREE = (
     formats.TriggeredTags,
     formats.TokenTriggeredTags,
@@ -33,19 +31,7 @@ def changed(
     removed: Iterable[str | int],
     settings: Settings,
 ) -> Format:
-    """A format with other tags in its free text.
-
-    Args:
-        format: has one format with free text and tags, or with a separator between tags.
-        added: as for :meth:`tokfold.Grammar.with_tags`.
-        removed: as for :meth:`tokfold.Grammar.with_tags`.
-        settings: how the format was read.
-
-    Raises:
-        ArgumentTypeError: what is to be removed is named by neither texts nor ids.
-        StructuralTagError: there is no such format, or more than one; what is added is no tag; what
-            is to be removed is not there.
-    """
+    """A format with other tags in its free text, as :meth:`tokfold.Grammar.with_tags` says."""
     new_ones, gone = list(added), list(dict.fromkeys(_checked_begins(removed)))
     place = _place(format, new_ones, gone, settings)
     return _replaced(format, place, _with_tags(place, new_ones, gone, settings))
@@ -187,9 +173,9 @@ def _with_tags(
         *_tags_of(added, format, settings),
     )
     if not tags and isinstance(format, formats.TagsWithSeparator):
-        fail(format.path, format.type, "the last tag is removed, and it wants one")
+        fail(format.path, "the last tag is removed, and it wants one", format.type)
     if not tags and format.at_least_one:
-        fail(format.path, format.type, "'at_least_one' wants a tag, and the last one is removed")
+        fail(format.path, "'at_least_one' wants a tag, and the last one is removed", format.type)
     changes = {"tags": tags}
     if isinstance(format, formats.TriggeredTags):
         used = _triggers_of(format, (tag.begin for tag in tags if isinstance(tag.begin, str)))
@@ -210,7 +196,7 @@ def _kept(format: Format, all_of_it: tuple[Any, ...], removed: list[str | int]) 
     there = set(begins)
     for one in removed:
         if one not in there:
-            fail(format.path, format.type, f"no tag begins with {one!r}, which is to be removed")
+            fail(format.path, f"no tag begins with {one!r}, which is to be removed", format.type)
     gone = set(removed)
     return [one for one, begin in zip(all_of_it, begins, strict=True) if begin not in gone]
 
@@ -221,19 +207,15 @@ def _tags_of(added: list[object], format: Format, settings: Settings) -> list[Ta
         document = {"type": "tag", **one} if isinstance(one, Mapping) else one
         tag = _read(document, settings, f"added[{index}]")
         if not isinstance(tag, Tag):
-            fail(format.path, format.type, f"what is added is a tag, not {tag.type}")
+            fail(format.path, f"what is added is a tag, not {tag.type}", format.type)
         out.append(tag)
     return out
 
 
 def _read(document: object, settings: Settings, place: str, within: str = "") -> Any:  # noqa: ANN401
-    """A format that is added; its faults stand in what was given.
+    """A format that is added; its faults stand in what was given, which errors call ``place``.
 
-    Args:
-        document: the format.
-        settings: how it is read.
-        place: what stands for the format in errors.
-        within: what stands there is this field of it.
+    What stands there is its field ``within``.
     """
     before = f"format.{within}" if within else "format"
     try:

@@ -12,8 +12,6 @@ from tokfold._tags.known import CLOSED
 if TYPE_CHECKING:
     from tokfold._tags.known import Before
 
-__all__ = ["check_ends"]
-
 
 def check_ends(format: Format, before: Before) -> None:
     """Refuse tags that have no end although their content may go on for ever."""
@@ -27,9 +25,9 @@ def check_ends(format: Format, before: Before) -> None:
         if _is_endless(one.content) and not _excludes(one.content):
             fail(
                 one.path,
-                one.type,
                 "the content can be endless, and 'end' is empty; give the tag an end"
                 + (", or exclude something from the content" * _may_exclude(one.content)),
+                one.type,
             )
 
 

@@ -1,7 +1,4 @@
-"""Fields of JSON objects, checked; a fault says where it stands, what is wrong and what is right.
-
-Every function takes the object, the name of the field, the path of the format and its type.
-"""
+"""Fields of JSON objects, checked; a fault says where it stands, what is wrong, what is right."""
 
 from __future__ import annotations
 
@@ -12,36 +9,14 @@ from typing import Any, NoReturn
 from tokfold._json import Number
 from tokfold.errors import StructuralTagError
 
-__all__ = [
-    "LARGEST",
-    "Object",
-    "budget",
-    "check_known",
-    "checked_characters",
-    "fail",
-    "flag",
-    "guessed_type",
-    "integer",
-    "items",
-    "kind",
-    "needed",
-    "short",
-    "text",
-    "texts",
-]
-
 LARGEST = 2**31 - 1
 """XGrammar's bound on token ids, budgets and repetitions."""
 
 Object = Mapping[str, Any]
 
 
-def fail(path: str, format: str, what: str) -> NoReturn:
-    """Raise the error for a fault of a format.
-
-    Raises:
-        StructuralTagError: always.
-    """
+def fail(path: str, what: str, format: str = "") -> NoReturn:
+    """Raise the error for a fault, of a format if one is named."""
     where = f"{path} ({format}): " if format else f"{path}: " if path else ""
     raise StructuralTagError(where + what, format, path)
 
@@ -55,15 +30,11 @@ def kind(value: object) -> str:
     if isinstance(value, int | float | Number):
         shown = str(value)
         return f"the number {shown if len(shown) <= 40 else shown[:39] + '…'}"
-    for type_, name in (
-        (str, "a string"),
-        (dict, "an object"),
-        (list, "a list"),
-        (tuple, "a list"),
-    ):
-        if isinstance(value, type_):
-            return name
-    return f"a {type(value).__name__}"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, dict):
+        return "an object"
+    return "a list" if isinstance(value, list | tuple) else f"a {type(value).__name__}"
 
 
 def short(value: object) -> str:
@@ -73,89 +44,121 @@ def short(value: object) -> str:
     return ascii(value if len(value) <= 40 else value[:39] + "…")
 
 
-def needed(value: Object, name: str, path: str, format: str) -> Any:  # noqa: ANN401 - JSON
-    """A field that must be there."""
-    if name not in value:
-        fail(path, format, f"'{name}' is missing")
-    return value[name]
+class Fields:
+    """The fields of an object, each of which is checked as it is read.
 
+    Args:
+        value: the object.
+        path: where it stands.
+        format: its type, if it is a format.
+    """
 
-def checked_characters(value: str, name: str, path: str, format: str) -> str:
-    """A string that can be written as UTF-8."""
-    if not value.isascii():
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            lone = f"U+{ord(value[error.start]):04X}"
-            fail(path, format, f"'{name}' holds {lone}, half of a pair, which is no character")
-    return value
+    def __init__(self, value: Object, path: str, format: str = "") -> None:
+        self.value, self.path, self.format = value, path, format
 
+    def fail(self, what: str, step: str = "") -> NoReturn:
+        """Raise the error for a fault, of what stands ``step`` further on."""
+        fail(self.path + step, what, self.format)
 
-def text(value: Object, name: str, path: str, format: str, *, empty: bool = True) -> str:
-    """A string that must be there, perhaps not empty."""
-    found = needed(value, name, path, format)
-    if not isinstance(found, str):
-        fail(path, format, f"'{name}' is a string, not {kind(found)}")
-    if not found and not empty:
-        fail(path, format, f"'{name}' is empty")
-    return checked_characters(found, name, path, format)
+    def needed(self, name: str) -> Any:  # noqa: ANN401 - JSON
+        """A field that must be there."""
+        if name not in self.value:
+            self.fail(f"'{name}' is missing")
+        return self.value[name]
 
+    def characters(self, value: str, name: str, step: str = "") -> str:
+        """A string that can be written as UTF-8."""
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                lone = f"U+{ord(value[error.start]):04X}"
+                self.fail(f"'{name}' holds {lone}, half of a pair, which is no character", step)
+        return value
 
-def texts(
-    value: Object, name: str, path: str, format: str, *, unique: bool = True
-) -> tuple[str, ...]:
-    """Strings that are not empty; each once, if ``unique``. A field that is not there is none."""
-    found = items(value.get(name, ()), name, path, format)
-    for index, item in enumerate(found):
-        if not isinstance(item, str):
-            fail(path, format, f"the list '{name}' holds strings, not {kind(item)}")
-        if not item:
-            fail(
-                path,
-                format,
-                f"'{name}[{index}]' is empty, and the empty text stands in every text; leave it "
-                "out",
-            )
-        checked_characters(item, f"{name}[{index}]", path, format)
-    return tuple(dict.fromkeys(found)) if unique else tuple(found)
+    def text(self, name: str, *, empty: bool = True) -> str:
+        """A string that must be there, perhaps not empty."""
+        found = self.needed(name)
+        if not isinstance(found, str):
+            self.fail(f"'{name}' is a string, not {kind(found)}")
+        if not found and not empty:
+            self.fail(f"'{name}' is empty")
+        return self.characters(found, name)
 
+    def texts(self, name: str, *, unique: bool = True) -> tuple[str, ...]:
+        """Strings that are not empty; each once, if ``unique``."""
+        found = self.items(name)
+        for index, item in enumerate(found):
+            if not isinstance(item, str):
+                self.fail(f"the list '{name}' holds strings, not {kind(item)}")
+            if not item:
+                self.fail(
+                    f"'{name}[{index}]' is empty, and the empty text stands in every text; leave "
+                    "it out"
+                )
+            self.characters(item, f"{name}[{index}]")
+        return tuple(dict.fromkeys(found)) if unique else tuple(found)
 
-def items(value: object, name: str, path: str, format: str, *, empty: bool = True) -> Sequence[Any]:
-    """A list, perhaps not empty."""
-    if not isinstance(value, list | tuple):
-        fail(path, format, f"'{name}' is a list, not {kind(value)}")
-    if not value and not empty:
-        fail(path, format, f"'{name}' is empty; it holds at least one")
-    return value
+    def items(self, name: str) -> Sequence[Any]:
+        """A list; a field that is not there is an empty one."""
+        found = self.value.get(name, ())
+        if not isinstance(found, list | tuple):
+            self.fail(f"'{name}' is a list, not {kind(found)}")
+        return found
 
+    def some(self, name: str) -> Sequence[Any]:
+        """A list that must be there, and not empty."""
+        self.needed(name)
+        found = self.items(name)
+        if not found:
+            self.fail(f"'{name}' is empty; it holds at least one")
+        return found
 
-def flag(value: Object, name: str, path: str, format: str, default: bool) -> bool:
-    """True or false."""
-    found = value.get(name, default)
-    if not isinstance(found, bool):
-        fail(path, format, f"'{name}' is true or false, not {kind(found)}")
-    return found
+    def flag(self, name: str, default: bool = False) -> bool:
+        """True or false."""
+        found = self.value.get(name, default)
+        if not isinstance(found, bool):
+            self.fail(f"'{name}' is true or false, not {kind(found)}")
+        return found
 
+    def integer(self, value: object, name: str, step: str = "") -> int:
+        """A whole number, which JSON may write with a point."""
+        found = float(value.text) if isinstance(value, Number) else value
+        if isinstance(found, float) and found.is_integer():
+            return int(found)
+        if isinstance(found, bool) or not isinstance(found, int):
+            self.fail(f"{name} is a whole number, not {kind(value)}", step)
+        return found
 
-def integer(value: object, name: str, path: str, format: str) -> int:
-    """A whole number, which JSON may write with a point."""
-    found = float(value.text) if isinstance(value, Number) else value
-    if isinstance(found, float) and found.is_integer():
-        return int(found)
-    if isinstance(found, bool) or not isinstance(found, int):
-        fail(path, format, f"{name} is a whole number, not {kind(value)}")
-    return found
+    def budget(self, name: str) -> int | None:
+        """A number of tokens or characters; null, and a field that is not there, is no bound."""
+        found = self.value.get(name)
+        if found is None:
+            return None
+        number = self.integer(found, f"'{name}'")
+        if not 0 <= number <= LARGEST:
+            self.fail(f"'{name}' is a number from 0 to {LARGEST}, or null, not {number}")
+        return number
 
+    def check_known(self) -> None:
+        """Refuse fields that a format does not have, unless they say nothing.
 
-def budget(value: Object, name: str, path: str, format: str) -> int | None:
-    """A number of tokens or characters; null, and a field that is not there, is no bound."""
-    found = value.get(name)
-    if found is None:
-        return None
-    number = integer(found, f"'{name}'", path, format)
-    if not 0 <= number <= LARGEST:
-        fail(path, format, f"'{name}' is a number from 0 to {LARGEST}, or null, not {number}")
-    return number
+        A misspelled field would leave its condition out, and other releases of XGrammar may have
+        more fields: their classes write them with null, false or nothing in them where they are not
+        used.
+        """
+        known = _KNOWN[self.format]
+        if self.value.keys() <= known:
+            return
+        for name, given in self.value.items():
+            if name in known or name == "type" or given is None or given is False:
+                continue
+            if isinstance(given, str | list | tuple | dict) and not given:
+                continue
+            near = get_close_matches(str(name), known, 1, 0.7)
+            hint = f"; did you mean {near[0]!r}?" if near else ";"
+            fields = ", ".join(sorted(known))
+            self.fail(f"there is no field {short(name)}{hint} there are: type, {fields}")
 
 
 _OF_SCHEMAS = {"json_schema", "style", "any_order", "max_whitespace_cnt", "excludes"}
@@ -185,26 +188,6 @@ _KNOWN: dict[str, set[str]] = {
     "triggered_tags": {"triggers", "tags", "excludes", *_HOW_MANY},
 }
 """The fields of each format beside ``type``; of the tag itself by the empty name."""
-
-
-def check_known(value: Object, path: str, format: str) -> None:
-    """Refuse fields that a format does not have, unless they say nothing.
-
-    A misspelled field would leave its condition out, and other releases of XGrammar may have more
-    fields: their classes write them with null, false or nothing in them where they are not used.
-    """
-    known = _KNOWN[format]
-    if value.keys() <= known:
-        return
-    for name, given in value.items():
-        if name in known or name == "type" or given is None or given is False:
-            continue
-        if isinstance(given, str | list | tuple | dict) and not given:
-            continue
-        near = get_close_matches(str(name), known, 1, 0.7)
-        hint = f"; did you mean {near[0]!r}?" if near else ";"
-        fields = ", ".join(sorted(known))
-        fail(path, format, f"there is no field {short(name)}{hint} there are: type, {fields}")
 
 
 _TELLING = (
@@ -246,4 +229,4 @@ def guessed_type(value: Object, path: str) -> str:
         if pairs and rules:
             texts_only = all(isinstance(rule[0], str) for rule in rules)
             return "dispatch" if texts_only else "token_dispatch"
-    fail(path, "", "the format does not say its 'type', and its fields do not tell it; name it")
+    fail(path, "the format does not say its 'type', and its fields do not tell it; name it")

@@ -14,31 +14,6 @@ from typing import Any, ClassVar
 
 from tokfold._lazy import lazy
 
-__all__ = [
-    "AnyText",
-    "AnyTokens",
-    "ConstString",
-    "Dispatch",
-    "ExcludeToken",
-    "Format",
-    "GrammarText",
-    "JsonSchema",
-    "Optional",
-    "Or",
-    "Plus",
-    "Regex",
-    "Repeat",
-    "Sequence",
-    "Star",
-    "Tag",
-    "TagsWithSeparator",
-    "Token",
-    "TokenDispatch",
-    "TokenTriggeredTags",
-    "TriggeredTags",
-    "children",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class _Format:

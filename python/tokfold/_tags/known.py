@@ -23,20 +23,6 @@ from tokfold._tags.pieces import Given, Makers, of_rule, of_tag
 if TYPE_CHECKING:
     from tokfold._sources.built import Built
 
-__all__ = [
-    "CLOSED",
-    "Before",
-    "Chosen",
-    "Dispatched",
-    "Grouped",
-    "Key",
-    "Written",
-    "chosen",
-    "dispatched",
-    "grouped",
-    "trigger_of",
-]
-
 CLOSED = frozenset(
     {formats.ConstString, formats.JsonSchema, formats.Regex, formats.GrammarText},
 )
@@ -214,13 +200,7 @@ def _gone(known: tuple[_T, ...], now: tuple[_T, ...]) -> tuple[list[int], int]:
 
 
 def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Grouped:
-    """The tags of a format by their triggers, with what the core has of them.
-
-    Raises:
-        StructuralTagError: a tag begins with no trigger, or with several.
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
-    """
+    """The tags of a format by their triggers, with what the core has of them."""
     known = before.tags_of(format)
     new: dict[str, list[Tag]] = {trigger: [] for trigger in format.triggers}
     for tag in format.tags[len(known.tags) :]:
@@ -233,12 +213,7 @@ def grouped(format: formats.TriggeredTags, before: Before, makers: Makers) -> Gr
 
 
 def chosen(path: str, tags: tuple[Tag, ...], before: Before, makers: Makers) -> Chosen:
-    """Tags of which one comes, with what the core has of them.
-
-    Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
-    """
+    """Tags of which one comes, with what the core has of them."""
     known = before.chosen.get(path, NOTHING)
     gone, count = _gone(known.tags, tags)
     if known.handed_over is None:
@@ -251,15 +226,7 @@ def dispatched(
 ) -> Dispatched | None:
     """Free text with patterns for the core; None where it is written as text.
 
-    Args:
-        format: the free text.
-        ends: the texts that end the tag around it.
-        before: what is known.
-        makers: make grammars of contents.
-
-    Raises:
-        UnsupportedGrammarError, GrammarSyntaxError, LimitExceededError: as for
-            :meth:`LeafCache.grammar`.
+    ``ends`` are the texts that end the tag around it.
     """
     if len(format.rules) < MANY_TAGS:
         return None
@@ -290,19 +257,19 @@ def trigger_of(format: formats.TriggeredTags, tag: Tag) -> str:
     if isinstance(tag.begin, Token):
         fail(
             f"{tag.path}.begin",
-            format.type,
             "a tag that a text triggers begins with a text; for tokens there is "
             "'token_triggered_tags'",
+            format.type,
         )
     begin = tag.begin
     found = format.triggers.beginning(begin)
     if len(found) > 1:
         names = " and ".join(map(literal, found))
-        fail(tag.path, format.type, f"the tag begins with {names}; keep one of these triggers")
+        fail(tag.path, f"the tag begins with {names}; keep one of these triggers", format.type)
     if not found:
         fail(
             tag.path,
-            format.type,
             f"no trigger is how the tag begins, which is {literal(begin)}; add one",
+            format.type,
         )
     return found[0]

@@ -44,8 +44,6 @@ from tokfold.errors import (
 from tokfold.interrupt import Interrupt, check_governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
-__all__ = ["CacheInfo", "Leaf", "LeafCache", "Leaves", "default_cache"]
-
 Leaf = JsonSchema | Regex | GrammarText
 
 _BYTES_FOR_A_CHARACTER = 16
@@ -276,11 +274,7 @@ def _marks(style: str) -> tuple[str, ...]:
 
 
 def _markers_in(leaf: Leaf, markers: Markers) -> dict[str, Any]:
-    """The option for special tokens in the marks of a schema's style, where there are any.
-
-    Raises:
-        StructuralTagError: a stop token stands in a mark, and more has to follow that.
-    """
+    """The option for special tokens in the marks of a schema's style, where there are any."""
     if not isinstance(leaf, JsonSchema) or not markers.are_in(*_marks(leaf.style)):
         return {}
     marks = _marks(leaf.style)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["escaped", "literal"]
-
 
 def literal(text: str) -> str:
     """A text as a literal."""

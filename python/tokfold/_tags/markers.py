@@ -16,8 +16,6 @@ from tokfold._tags.fields import fail, short
 from tokfold._tags.literals import literal
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["NO_MARKERS", "Markers", "check_written", "ignore_markers", "markers_of"]
-
 _SHORTEST_STOP = 3
 """Characters of the shortest stop token that counts as a marker: a line end is none."""
 
@@ -113,15 +111,8 @@ class Markers:
     ) -> str:
         """A text as grammar text, each marker as its token, or a choice of that and its letters.
 
-        Args:
-            text: the text.
-            path: where it stands in the tag, for errors.
-            format: the type of the format.
-            first_whole: the first marker is its token alone.
-            may_end: the output can end behind the text, so that it may end with a stop token.
-
-        Raises:
-            StructuralTagError: a stop token stands in it, and more has to follow that.
+        ``first_whole``: the first marker is its token alone. ``may_end``: the output can end behind
+        the text, so that it may end with a stop token; elsewhere that is an error.
         """
         if self._pattern is None:
             return literal(text)
@@ -133,12 +124,12 @@ class Markers:
             if marker in self._stops and not (may_end and found.end() == len(text)):
                 fail(
                     path,
-                    format,
                     f"the text holds {short(marker)}, which is the stop token {ids[0]} of the "
                     "vocabulary: a stop token ends the output, and more has to follow this one. "
                     "Leave it out of the stop tokens, and it is taken here: pass "
                     "vocabulary.replace(stop_token_ids="
                     f"[i for i in vocabulary.stop_token_ids if i != {ids[0]}])",
+                    format,
                 )
             if found.start() > at:
                 parts.append(literal(text[at : found.start()]))
@@ -170,9 +161,9 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         if missing:
             fail(
                 path,
-                format,
                 f"the vocabulary {vocabulary.name!r} cannot write {short(text)}: no token has the "
                 f"byte {bytes(missing[:1])!r}; take the vocabulary of a model of this family",
+                format,
             )
 
 

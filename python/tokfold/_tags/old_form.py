@@ -7,8 +7,6 @@ from typing import Any
 
 from tokfold import _json
 
-__all__ = ["in_new_form", "old_form"]
-
 _LONGEST = 2_000
 """Characters of a tag that an error shows whole."""
 

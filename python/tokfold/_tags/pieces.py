@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from tokfold._tags.leaves import Leaves
     from tokfold._tags.markers import Markers
 
-__all__ = ["Given", "Makers", "of_rule", "of_tag"]
-
 _MANY_WITHIN = 32
 """A format with so many others is no part of a content: changes would make all of it anew."""
 
@@ -59,11 +57,7 @@ def of_tag(tag: Tag, trigger: str, makers: Makers) -> Given | None:
 def of_rule(pattern: str, content: Format, ends: tuple[str, ...], makers: Makers) -> Given | None:
     """What follows a pattern in free text; None where it is written as text.
 
-    Args:
-        pattern: the pattern.
-        content: what follows it.
-        ends: the texts that end the tag around the free text.
-        makers: make grammars of contents.
+    ``ends`` are the texts that end the tag around the free text.
     """
     pieces = _pieces(content, ends, makers)
     return None if pieces is None else _given(pattern, pieces, ("",), makers)

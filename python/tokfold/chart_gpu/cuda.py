@@ -160,11 +160,7 @@ class Module:
     """
 
     def __init__(self, index: int, image: bytes) -> None:
-        """Load what :func:`compiled_for` returned.
-
-        Raises:
-            DeviceError: there is no driver, or it refuses the kernels.
-        """
+        """Load what :func:`compiled_for` returned."""
         name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
         try:
             self._driver = ctypes.CDLL(name)
@@ -197,15 +193,7 @@ class Module:
     ) -> None:
         """Launch a kernel on the current stream of torch; it may be one that is captured.
 
-        Args:
-            kernel: one of :data:`KERNELS`.
-            blocks: how many.
-            threads: of a block.
-            shared: bytes of shared memory of a block.
-            arguments: ctypes objects; they are copied.
-
-        Raises:
-            DeviceError: the driver refuses.
+        ``shared`` is in bytes for a block; the arguments are ctypes objects, which are copied.
         """
         places = (ctypes.c_void_p * len(arguments))(*map(ctypes.addressof, arguments))
         stream = ctypes.c_void_p(torch.cuda.current_stream(self._index).cuda_stream)

@@ -48,12 +48,7 @@ def chosen_device(device: torch.device | str | int | None) -> torch.device:
 
 @contextmanager
 def on_device(device: torch.device | str | int, what: str) -> Iterator[None]:
-    """What goes wrong with a device, as one error.
-
-    Args:
-        device: the device.
-        what: what is put there, for the message.
-    """
+    """What goes wrong with a device, as one error."""
     try:
         yield
     except torch.cuda.OutOfMemoryError as error:

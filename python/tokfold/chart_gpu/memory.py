@@ -87,11 +87,7 @@ class TextMemory:
         classes: TokenClasses | None,
         stops: frozenset[int],
     ) -> None:
-        """Memory for texts of a vocabulary that end with the same tokens.
-
-        Raises:
-            DeviceError: the memory of the device is used up.
-        """
+        """Memory for texts of a vocabulary that end with the same tokens."""
         self.charts = charts
         self.masks: dict[int, _Here] = {}
         self._vocabulary, self._classes, self._stops = vocabulary, classes, stops

@@ -124,18 +124,7 @@ class _Reader:
 def read_productions(
     grammar: Grammar, alphabet: AlphabetName = "bytes", limits: Limits | None = None
 ) -> Productions:
-    """The productions of a grammar.
-
-    Args:
-        grammar: the grammar.
-        alphabet: what a letter is: see :class:`Alphabet`.
-        limits: ``max_binary_rules`` bounds what is written.
-
-    Raises:
-        UnsupportedGrammarError: a rule that the start reaches has a macro, a lookahead that is not
-            known to be implied, or options.
-        LimitExceededError: repetitions, written out, pass the bound.
-    """
+    """The productions of a grammar."""
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if alphabet not in get_args(AlphabetName):

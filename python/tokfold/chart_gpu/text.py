@@ -44,17 +44,9 @@ class DeviceText:
         classes: TokenClasses | None,
         stops: frozenset[int],
     ) -> None:
-        """An empty text.
+        """An empty text, which ends with ``stops``, whatever the stop tokens of the vocabulary.
 
-        Args:
-            grammar: the grammar.
-            vocabulary: the vocabulary.
-            classes: token classes of the two: the trees are small over them.
-            stops: the tokens that end this text, whatever those of the vocabulary.
-
-        Raises:
-            LimitExceededError: ``max_matcher_bytes`` are too few for a chart.
-            DeviceError: the memory of the device is used up.
+        The trees are small over ``classes``, those of the two.
         """
         self._grammar, self._vocabulary, self._classes = grammar, vocabulary, classes
         self._stops = stops
@@ -185,11 +177,7 @@ class DeviceText:
         return max(1, tree.depth), nodes
 
     def token_row(self) -> torch.Tensor:
-        """Which tokens may come next: int32, shape ``(1, ceil(V / 32))``, written over each time.
-
-        Raises:
-            LimitExceededError: more nodes of the token tree are alive than ``max_tree_nodes``.
-        """
+        """Which tokens may come next, written over each time: int32, ``(1, ceil(V / 32))``."""
         if self._own is None:
             with on_device(self._grammar.device, "a row of tokens"):
                 self._own = torch.zeros_like(self._memory.row)
@@ -197,11 +185,7 @@ class DeviceText:
         return self._own
 
     def token_words(self) -> Words:
-        """The same on the host, until the text moves.
-
-        Raises:
-            LimitExceededError: as :meth:`token_row`.
-        """
+        """The same on the host, until the text moves."""
         return self._fill(None) if self._row is None else self._row
 
     def _fill(self, to: torch.Tensor | None) -> Words:

@@ -20,8 +20,6 @@ from tokfold._extras import require
 from tokfold.cli.commands import help_text
 from tokfold.errors import MissingExtraError
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the command line and exit: 0 done, 1 the answer is no, 2 an error, 130 interrupted."""

@@ -14,8 +14,6 @@ from typing import Any
 
 from tokfold._sources.schema import DIALECTS
 
-__all__ = ["in_options", "name_options"]
-
 _ARGUMENT = re.compile(r'(?<![^ ])([a-z][a-z_]*)=("[^"]*"|True\b|\{[^{}]*\})(?![\w.:=/])')
 _MUST = re.compile(r"^([a-z][a-z_]*)(?= must )")
 _ENTRY = re.compile(r'\{("[^"]*"): ([a-z_]+)\}')

@@ -17,8 +17,6 @@ from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.console import leave_quietly, report_error
 from tokfold.errors import TokfoldError
 
-__all__ = ["app", "run"]
-
 EXIT_ERROR = 2
 EXIT_INTERRUPTED = 130
 

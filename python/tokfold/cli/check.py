@@ -40,8 +40,6 @@ from tokfold.cli.schema_options import (
 )
 from tokfold.errors import LimitExceededError, TokfoldError
 
-__all__ = ["check", "show_notes", "show_spot"]
-
 
 def check(
     files: Annotated[

@@ -41,8 +41,6 @@ from tokfold.cli.summary import (
     summarize,
 )
 
-__all__ = ["classes"]
-
 FOLDING = "folding"
 
 

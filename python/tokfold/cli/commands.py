@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import textwrap
 
-__all__ = ["COMMANDS", "LABORATORY", "help_text"]
-
 COMMANDS = {
     "classes": "Fold a vocabulary under a grammar: time by phase, classes, sample tokens.",
     "check": "Check texts against a grammar: accepted, or where and what was expected.",

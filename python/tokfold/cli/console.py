@@ -21,17 +21,6 @@ from tokfold.cli.advice import in_options
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-__all__ = [
-    "Step",
-    "fits_encoding",
-    "leave_quietly",
-    "print_json",
-    "report_error",
-    "report_note",
-    "stdout",
-    "steps",
-]
-
 
 class _Results(Console):
     """The console for results."""

@@ -20,8 +20,6 @@ from tokfold import CompiledGrammar, Grammar, Matcher, Vocabulary, allocate_bitm
 from tokfold.cli.console import print_json, stdout
 from tokfold.cli.render import escaped, number, seconds
 
-__all__ = ["demo"]
-
 SCHEMA = {
     "type": "object",
     "properties": {

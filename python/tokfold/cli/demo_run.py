@@ -33,8 +33,6 @@ from tokfold.cli.console import Step
 from tokfold.cli.inputs import read_packaged_tekken
 from tokfold.errors import TokfoldError
 
-__all__ = ["SPREAD", "Comparison", "Replay", "run"]
-
 PASSES = (0, 4, 2, 6, 1, 5, 3, 7)
 """Steps of pass k: those that leave this remainder modulo the number of passes."""
 
@@ -82,9 +80,6 @@ def run(step: Callable[[str], Any], steps: int | None, seconds: float) -> Replay
         step: makes a line of progress.
         steps: masks to compare; None: as many as ``seconds`` allow.
         seconds: bound on the time spent on plain masks.
-
-    Raises:
-        MissingExtraError: a package of the extra ``demo`` is not installed.
     """
     with step("Importing XGrammar"):
         xgr = require("xgrammar", "demo", "the demo")

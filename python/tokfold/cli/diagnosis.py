@@ -17,8 +17,6 @@ from tokfold._schema_records import SchemaPlace
 from tokfold.cli.advice import in_options
 from tokfold.cli.render import byte_ranges, escaped, quoted
 
-__all__ = ["Diagnosis", "described", "diagnose", "place_document", "place_notes"]
-
 MAX_FORCED = 24
 """Bytes of a forced continuation that are shown."""
 MAX_STARTS = 6
@@ -104,12 +102,7 @@ class Diagnosis:
 
 
 def diagnose(grammar: Grammar, data: bytes) -> Diagnosis:
-    """Recognize a text and work out what to say.
-
-    Raises:
-        UnsupportedGrammarError: the grammar is not context-free or has no strings.
-        LimitExceededError: the text is nested too deep.
-    """
+    """Recognize a text and work out what to say."""
     return described(grammar, data, recognize(grammar, data))
 
 

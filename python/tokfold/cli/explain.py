@@ -57,8 +57,6 @@ from tokfold.cli.schema_options import (
 from tokfold.errors import TokfoldError, VocabularyError
 from tokfold.explanation import allowed_bits, open_rules, place_in_schema
 
-__all__ = ["explain"]
-
 SAMPLES = 16
 MAX_RULES = 8
 """Names of open rules that are shown, the outermost and the innermost of them."""

@@ -26,24 +26,6 @@ from tokfold.errors import (
 if TYPE_CHECKING:
     from tokfold import Vocabulary
 
-__all__ = [
-    "STDIN",
-    "GrammarKind",
-    "chosen_kind",
-    "decoded",
-    "describe_grammar",
-    "describe_vocabulary",
-    "kind_of_file",
-    "located",
-    "read_grammar",
-    "read_packaged_tekken",
-    "read_replayed_text",
-    "read_text",
-    "read_tokenizer",
-    "read_tokenizer_or_bytes",
-    "refuse_options",
-]
-
 STDIN = "-"
 TEKKEN = "tekken"
 
@@ -65,11 +47,7 @@ _BY_EXTENSION = {
 
 
 def chosen_kind(schema: bool, regex: bool, lark: bool, tag: bool) -> GrammarKind | None:
-    """The kind that the flags ask for, None where they leave it to the name of the file.
-
-    Raises:
-        TokfoldError: more than one flag.
-    """
+    """The kind that the flags ask for, None where they leave it to the name of the file."""
     flags = {
         "--schema": (schema, GrammarKind.JSON_SCHEMA),
         "--regex": (regex, GrammarKind.REGEX),
@@ -89,23 +67,13 @@ def kind_of_file(source: str) -> GrammarKind:
 
 
 def read_text(path: str, chomp: bool = False) -> bytes:
-    """The bytes of a file, or of standard input for ``-``.
-
-    Args:
-        path: the file.
-        chomp: leave out a line end at the end.
-    """
+    """The bytes of a file, or of standard input; ``chomp`` leaves out a line end at the end."""
     data = sys.stdin.buffer.read() if path == STDIN else Path(path).read_bytes()
     return data.removesuffix(b"\n").removesuffix(b"\r") if chomp else data
 
 
 def read_replayed_text(grammar: str, source: str, chomp: bool) -> bytes:
-    """The bytes of a text that is to go through the grammar of the file ``grammar``.
-
-    Raises:
-        TokfoldError: both are to be read from standard input.
-        OSError: the file cannot be read.
-    """
+    """The bytes of a text that is to go through the grammar of the file ``grammar``."""
     if grammar == source == STDIN:
         raise TokfoldError("grammar and text cannot both come from standard input; name one file")
     return read_text(source, chomp)
@@ -117,17 +85,10 @@ def read_grammar(
     root: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Grammar, GrammarKind]:
-    """Read a grammar and say how it was written.
+    """Read a grammar, and say how it was written.
 
-    Args:
-        source: a file, ``-`` for standard input, or for :attr:`GrammarKind.REGEX` the pattern.
-        kind: how it is written; None: by the extension of the file.
-        root: the start rule, for grammar text.
-        options: of :meth:`Grammar.from_json_schema`, for JSON Schemas.
-
-    Raises:
-        TokfoldError: it cannot be read; names the file and the place in it.
-        OSError: the file cannot be read.
+    ``source`` is a file, ``-`` for standard input, or for :attr:`GrammarKind.REGEX` the pattern.
+    Without ``kind`` the extension of the file says how it is written.
     """
     kind = kind or kind_of_file(source)
     if root is not None and kind is not GrammarKind.EBNF:
@@ -151,22 +112,14 @@ def read_grammar(
 
 
 def refuse_options(options: Mapping[str, Any], kind: GrammarKind) -> None:
-    """Refuse options of JSON Schemas for another kind.
-
-    Raises:
-        TokfoldError: there is one.
-    """
+    """Refuse options of JSON Schemas for another kind."""
     for name in options:
         flag = name.replace("_", "-").removesuffix("s" if name == "resources" else "")
         raise TokfoldError(f"--{flag} is an option of JSON Schemas; a {kind.value} has none")
 
 
 def decoded(data: bytes, name: str) -> str:
-    """The text of a grammar file, without the mark that some editors put before it.
-
-    Raises:
-        TokfoldError: it is not UTF-8; names the line and the byte.
-    """
+    """The text of a grammar file, without the mark that some editors put before it."""
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode()
@@ -218,12 +171,7 @@ def located(name: str) -> Iterator[None]:
 
 
 def read_packaged_tekken() -> Vocabulary:
-    """Mistral's Tekken vocabulary, the newest that the installed package mistral-common holds.
-
-    Raises:
-        MissingExtraError: the package is not installed.
-        TokfoldError: this version of it holds no such file.
-    """
+    """Mistral's Tekken vocabulary, the newest that the installed package mistral-common holds."""
     try:
         folder = importlib.resources.files("mistral_common") / "data"
         names = [entry.name for entry in folder.iterdir()]

@@ -15,8 +15,6 @@ from tokfold.cli.options import AsJson
 from tokfold.cli.render import number, size, table
 from tokfold.cli.summary import BIGGEST, show_summary, summarize
 
-__all__ = ["inspect"]
-
 
 def inspect(
     artefact: Annotated[

@@ -10,22 +10,6 @@ import typer
 from tokfold._extras import require
 from tokfold.errors import TokfoldError
 
-__all__ = [
-    "AsJson",
-    "Chomp",
-    "GrammarFile",
-    "IsLark",
-    "IsRegex",
-    "IsSchema",
-    "IsTag",
-    "Picture",
-    "Root",
-    "TextFile",
-    "Tokenizer",
-    "TokenizerOrBytes",
-    "check_picture",
-]
-
 GrammarFile = Annotated[
     str,
     typer.Argument(
@@ -81,12 +65,7 @@ IsTag = Annotated[bool, typer.Option("--tag", help="GRAMMAR is a structural tag.
 
 
 def check_picture(plot: Path | None) -> None:
-    """Look before the work whether the picture could be written after it.
-
-    Raises:
-        TokfoldError: no such kind of picture is written.
-        MissingExtraError: matplotlib is not installed.
-    """
+    """Look before the work whether the picture could be written after it."""
     if plot is None:
         return
     if plot.suffix not in (".png", ".svg", ".pdf"):

@@ -16,8 +16,6 @@ from tokfold.cli.render import escaped, number, quoted, seconds, size, table
 from tokfold.cli.summary import biggest_table, summarize
 from tokfold.vocabulary import Vocabulary
 
-__all__ = ["show"]
-
 PLAIN_SECONDS = 25.0
 
 
@@ -27,13 +25,6 @@ def show(compared: int | None, *, as_json: bool) -> None:
     Takes Mistral's Tekken vocabulary (131,072 tokens) and a grammar of a subset of C++, replays a
     sample program through tokfold's own engine and through XGrammar over classes, and compares the
     masks, bit for bit, with each other and with those of XGrammar over the whole vocabulary.
-
-    Args:
-        compared: masks to compare with plain XGrammar; as many as 25 seconds allow by default.
-        as_json: print one JSON object.
-
-    Raises:
-        typer.Exit: with 1, a difference that must not be.
     """
     with steps() as step:
         replay = run(step, compared, PLAIN_SECONDS)

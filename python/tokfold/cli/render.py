@@ -13,19 +13,6 @@ from rich import box
 from rich.cells import cell_len
 from rich.table import Table
 
-__all__ = [
-    "bar",
-    "byte_ranges",
-    "escaped",
-    "number",
-    "quoted",
-    "quoted_list",
-    "seconds",
-    "size",
-    "table",
-    "unescaped",
-]
-
 _ESCAPES = {"\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0", "\\": "\\\\"}
 
 
@@ -51,11 +38,7 @@ _UNESCAPES = {"n": b"\n", "r": b"\r", "t": b"\t", "0": b"\0", "\\": b"\\", '"': 
 
 
 def unescaped(text: str) -> bytes:
-    """The bytes of a text as :func:`escaped` shows them.
-
-    Raises:
-        ValueError: it holds an escape that there is none of.
-    """
+    """The bytes of a text as :func:`escaped` shows them."""
     result, at = b"", 0
     for match in _ESCAPE.finditer(text):
         byte, point, char = match.groups()
@@ -153,11 +136,7 @@ _MOST = len(_PRINTABLE) - 16
 
 
 def byte_ranges(expected: Sequence[int]) -> list[str]:
-    """A set of bytes as readable ranges: ``space``, ``0-9``, ``"_"``, ``a non-ASCII character``.
-
-    Args:
-        expected: byte values, ascending.
-    """
+    """A set of bytes, ascending, as readable ranges: ``0-9``, ``"_"``, ``space``."""
     low = [byte for byte in expected if byte < 0x80]
     printable = [byte for byte in low if byte in _PRINTABLE]
     if len(printable) < _MOST:

@@ -17,8 +17,6 @@ from tokfold.cli.options import AsJson
 from tokfold.cli.render import escaped, number, quoted_list, seconds, table
 from tokfold.cli.replay_cases import CaseError, Outcome, read_cases, run_cases
 
-__all__ = ["replay"]
-
 FAILURES = 20
 
 

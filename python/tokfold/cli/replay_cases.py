@@ -31,8 +31,6 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 
-__all__ = ["Case", "CaseError", "Outcome", "read_cases", "run_cases"]
-
 
 class CaseError(TokfoldError):
     """A line of the file cannot be replayed, whatever the engine."""
@@ -86,15 +84,7 @@ class Outcome:
 
 
 def read_cases(data: bytes, name: str) -> list[Case]:
-    """Read a file of cases, or a report, which has one.
-
-    Args:
-        data: its content.
-        name: for messages.
-
-    Raises:
-        CaseError: a line is no case; names it.
-    """
+    """Read a file of cases, or a report, which has one."""
     report = _case_of_report(data)
     if report is not None:
         data = report
@@ -199,10 +189,6 @@ def run_cases(cases: list[Case], report: Callable[[int, int], None]) -> list[Out
     """Run cases, each grammar compiled once; outcomes in the order of the cases.
 
     Grammars are taken one after the other, so that one at a time is in memory.
-
-    Raises:
-        MissingExtraError: a grammar needs XGrammar's converters, and they are not installed.
-        CaseError: the options of a case are none of its converter's.
     """
     vocabulary = Vocabulary([bytes([byte]) for byte in range(256)], name="bytes")
     groups: dict[str, list[Case]] = {}

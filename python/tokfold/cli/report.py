@@ -37,8 +37,6 @@ from tokfold.cli.render import escaped
 from tokfold.errors import TokfoldError
 from tokfold.explanation import allowed_bits
 
-__all__ = ["report"]
-
 PACKAGES = (
     "numpy",
     "torch",

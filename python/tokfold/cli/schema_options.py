@@ -15,29 +15,6 @@ from tokfold.cli.console import report_note
 from tokfold.cli.inputs import STDIN, decoded, read_text
 from tokfold.errors import TokfoldError
 
-__all__ = [
-    "AdditionalProperties",
-    "Dialect",
-    "Escapes",
-    "Formats",
-    "Indent",
-    "Integers",
-    "KeyOrder",
-    "Lossy",
-    "MaxDepth",
-    "MaxDigits",
-    "MaxWhitespace",
-    "NotesChoice",
-    "Resources",
-    "Separators",
-    "ShownNotes",
-    "Strict",
-    "Whitespace",
-    "given_options",
-    "note_documents",
-    "show_schema_notes",
-]
-
 _reading = partial(typer.Option, rich_help_panel="How a JSON Schema is read")
 _writing = partial(typer.Option, rich_help_panel="How texts of a JSON Schema are written")
 
@@ -190,12 +167,7 @@ def given_options(
     strict: bool = False,
     **options: object,
 ) -> dict[str, Any]:
-    """The options that were given, as keyword arguments of ``Grammar.from_json_schema``.
-
-    Raises:
-        TokfoldError: one has a value that it cannot have.
-        OSError: a resource cannot be read.
-    """
+    """The options that were given, as keyword arguments of ``Grammar.from_json_schema``."""
     given: dict[str, Any] = {
         name: value.value if isinstance(value, enum.Enum) else value
         for name, value in options.items()

@@ -22,8 +22,6 @@ from tokfold.mask_store.saved import write
 from tokfold.mask_store.streamline import streamline
 from tokfold.mask_store.transitions import build_transitions
 
-__all__ = ["store"]
-
 PYTHON = "python"
 
 _STEPS = {

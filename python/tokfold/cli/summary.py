@@ -15,8 +15,6 @@ from tokfold import TokenClasses, Vocabulary
 from tokfold.cli.console import fits_encoding
 from tokfold.cli.render import bar, escaped, number, quoted_list, size, table
 
-__all__ = ["BAR_WIDTH", "BIGGEST", "biggest_table", "show_summary", "summarize"]
-
 BIGGEST = 10
 SAMPLES = 16
 BAR_WIDTH = 28
@@ -25,10 +23,7 @@ BAR_WIDTH = 28
 def summarize(classes: TokenClasses, vocabulary: Vocabulary | None, biggest: int) -> dict[str, Any]:
     """The content of the report, as JSON values.
 
-    Args:
-        classes: the classes.
-        vocabulary: theirs, for sample tokens; without it there are representatives only.
-        biggest: how many classes to list.
+    Sample tokens are of the vocabulary; without it there are representatives only.
     """
     sizes = _sizes(classes)
     return {

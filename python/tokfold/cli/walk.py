@@ -44,8 +44,6 @@ from tokfold.cli.options import (
 )
 from tokfold.cli.render import bar, escaped, number, quoted_list, seconds, size, table
 
-__all__ = ["follow", "spread_of", "walk"]
-
 ROWS = 20
 SLOWEST = 5
 BAR_WIDTH = 28

@@ -10,8 +10,7 @@ Files, from the grammar to the matcher: ``lark_reader``, ``grammar``; ``patterns
 them), ``byte_automata`` (automata of terminals); ``lalr``, ``stack_graph``,
 ``stack_classes``, ``witnesses`` (the stacks of the parser); ``transitions`` over ``lexer_types``,
 ``predicates``, ``streamline``, ``store`` (the rows), ``saved`` (files);
-``newlines``, ``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's
-priorities.
+``matcher``; ``errors``. ``lark_reader`` orders the terminals by Lark's priorities.
 """
 
 from tokfold.mask_store.grammar import LarkGrammar

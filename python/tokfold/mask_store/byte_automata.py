@@ -50,14 +50,8 @@ def terminal_automaton(
 ) -> ByteAutomaton:
     """The automaton of a terminal with a pattern.
 
-    Args:
-        terminal: not a declared one.
-        flags: flags of :mod:`re` for all terminals of the grammar.
-        max_states: bound on the states of the automaton over characters.
-
-    Raises:
-        UnsupportedPatternError: the pattern cannot be said by an automaton exactly.
-        LarkGrammarError: the terminal matches nothing, or the empty string; or it is too large.
+    ``flags`` are those of :mod:`re` for all terminals of the grammar; ``max_states`` bounds the
+    automaton over characters.
     """
     if terminal.text is not None and not terminal.flags and not flags:
         return _literal(terminal)

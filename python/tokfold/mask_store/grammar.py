@@ -7,7 +7,7 @@ here as plain data, so that nothing behind this module knows Lark. It is filled 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -73,7 +73,7 @@ class Indentation:
     Outside of parentheses each ``newline`` terminal is followed by one ``indent``, by ``dedent``
     terminals or by nothing, as its column compares with those of the lines it stands in. Inside,
     it is dropped. The column counts the blanks after the last line feed of the terminal, tabs as
-    ``tab_len``.
+    ``tab_len``. The core works it out (``mask_store::decode::layout``).
     """
 
     newline: str
@@ -82,6 +82,18 @@ class Indentation:
     open_parens: frozenset[str]
     close_parens: frozenset[str]
     tab_len: int
+
+    def is_balanced(self, productions: Sequence[Production]) -> bool:
+        """Whether each production alone closes what it opens, and nothing else."""
+        for production in productions:
+            depth = 0
+            for symbol in production.expansion:
+                depth += (symbol in self.open_parens) - (symbol in self.close_parens)
+                if depth < 0:
+                    return False
+            if depth:
+                return False
+        return True
 
 
 @dataclass(frozen=True)

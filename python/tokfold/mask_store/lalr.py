@@ -76,16 +76,7 @@ def written(production: Production) -> str:
 def lalr_automaton(
     productions: Sequence[Production], start: str, *, max_states: int = 100_000
 ) -> LalrAutomaton:
-    """The LALR(1) automaton of some productions.
-
-    Args:
-        productions: known by their index in what is returned.
-        start: the rule that a text is.
-        max_states: bound on its states.
-
-    Raises:
-        LarkGrammarError: the automaton has more states, or there is no rule ``start``.
-    """
+    """The LALR(1) automaton of some productions, which it knows by their index."""
     by_origin: dict[str, list[int]] = {}
     for i, production in enumerate(productions):
         by_origin.setdefault(production.origin, []).append(i)
@@ -276,9 +267,6 @@ def find_conflicts(grammar: LarkGrammar) -> tuple[Conflict, ...]:
 
     Makes sure that the table is the LALR(1) table of the productions, decided as Lark does: for the
     shift, and between reductions for the priority.
-
-    Raises:
-        TableMismatchError: it is not.
     """
     automaton = lalr_automaton(grammar.productions, grammar.start)
     names = _matched(automaton, grammar.table, grammar.start)

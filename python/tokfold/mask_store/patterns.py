@@ -87,19 +87,10 @@ class Program:
 def compile_pattern(
     pattern: str, terminal: str, flags: int = 0, *, max_instructions: int = 20_000
 ) -> Program:
-    """The program of a pattern.
+    """The program of a pattern; ``flags`` are of :mod:`re`, for the whole.
 
-    Args:
-        pattern: a regular expression, flags written into it.
-        terminal: whose it is; for messages.
-        flags: flags of :mod:`re` for the whole.
-        max_instructions: bound on what counted repetitions are written out to.
-
-    Raises:
-        UnsupportedPatternError: the pattern holds what has no exact automaton here: back
-            references, atomic groups, anchors, lookarounds other than those of one character
-            behind and of anything ahead.
-        LarkGrammarError: ``re`` refuses the pattern, or it is larger than the bound.
+    A pattern that has no exact automaton here is refused: back references, atomic groups, anchors,
+    lookarounds other than those of one character behind and of anything ahead.
     """
     try:
         tree = _sre.parse(pattern, flags)

@@ -40,11 +40,7 @@ _LEXER = (
 
 
 def write(transitions: Transitions, path: str | os.PathLike[str]) -> None:
-    """Write a store.
-
-    Raises:
-        ArtifactError: the file cannot be written.
-    """
+    """Write a store."""
     table, rows = transitions.table, transitions.rows
     arrays: dict[str, npt.NDArray[Any]] = {
         "grammar": np.frombuffer(_grammar_text(transitions.grammar), np.uint8),
@@ -65,11 +61,7 @@ def write(transitions: Transitions, path: str | os.PathLike[str]) -> None:
 
 
 def read(path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool) -> Transitions:
-    """Read a store.
-
-    Raises:
-        ArtifactError: the file is damaged, of another version, or of another vocabulary.
-    """
+    """Read a store."""
     artifact = _artifact.read(path, KIND, mmap=mmap)
     header, arrays = artifact.header, artifact.arrays
     if header.get("version") != _VERSION:
@@ -101,11 +93,7 @@ def read(path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool) ->
 
 @contextlib.contextmanager
 def checked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What does not fit together in a file is an error of the file.
-
-    Raises:
-        ArtifactError: so.
-    """
+    """What does not fit together in a file is an error of the file."""
     try:
         yield
     except (

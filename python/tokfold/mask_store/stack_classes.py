@@ -42,12 +42,7 @@ class StackClasses:
         return dict(self._core.moves(state))
 
     def reading(self, row: Sequence[int]) -> int:
-        """The number of a row of terminals, by their numbers in the :class:`StackGraph`.
-
-        Raises:
-            TableLoopError: the table reduces for ever.
-            LimitExceededError: ``stack_states``.
-        """
+        """The number of a row of terminals, by their numbers in the :class:`StackGraph`."""
         return self._core.reading([(terminal, None) for terminal in row])
 
     def states(self, reading: int, tops: Sequence[int]) -> tuple[int, ...]:

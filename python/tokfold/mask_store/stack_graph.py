@@ -36,9 +36,7 @@ class StackGraph:
     def __init__(self, grammar: LarkGrammar, *, max_states: int = MAX_STACK_STATES) -> None:
         """The stacks of a grammar's table from its start symbol.
 
-        Args:
-            grammar: whose table.
-            max_states: bound on the states of the minimal automaton over these stacks.
+        ``max_states`` bounds the minimal automaton over these stacks.
         """
         table = grammar.table
         names = [t.name for t in grammar.terminals]
@@ -82,9 +80,6 @@ class StackGraph:
         """Read a terminal on a whole stack, in place; False, and nothing changed, if refused.
 
         The end of the text leaves the stack as it is.
-
-        Raises:
-            TableLoopError: the table reduces for ever.
         """
         after = self._core.shift(stack, terminal)
         if after is None:

@@ -17,7 +17,6 @@ from tokfold import _core
 from tokfold._checks import check_number, wrong_type
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.lexer_types import LexerLimits
-from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Predicates
 from tokfold.mask_store.transitions import ROWS, Transitions, build_transitions
 from tokfold.vocabulary import Vocabulary, check_vocabulary
@@ -184,5 +183,5 @@ def _indentation(
         rules.tab_len,
         sorted(names[name] for name in rules.open_parens if name in names),
         sorted(names[name] for name in rules.close_parens if name in names),
-        is_balanced(grammar.productions, rules),
+        rules.is_balanced(grammar.productions),
     )

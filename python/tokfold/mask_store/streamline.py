@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from tokfold.mask_store.grammar import LarkGrammar
 from tokfold.mask_store.lexer_types import NO_TERMINAL, JoinedRows
-from tokfold.mask_store.newlines import is_balanced
 from tokfold.mask_store.predicates import Legality, Predicates, interchangeable_terminals
 from tokfold.mask_store.stack_classes import ACCEPT, REJECT
 
@@ -251,7 +250,7 @@ class _Variants:
         if rules is not None:
             names = {t.name: i for i, t in enumerate(grammar.terminals)}
             self.newline = newline = names[rules.newline]
-            self._is_balanced = is_balanced(grammar.productions, rules)
+            self._is_balanced = rules.is_balanced(grammar.productions)
             self._opens = {names[n] for n in rules.open_parens if n in names}
             self._closes = {names[n] for n in rules.close_parens if n in names}
             self._options: list[tuple[int, ...]] = [(newline,)]

@@ -52,12 +52,7 @@ class Request:
 
 
 def format_of(family: Family | MessageFamily, request: Request) -> Json:
-    """Build the format of the structural tag of a family.
-
-    Args:
-        family: a value of :data:`tokfold.structural_tags.family_table.FAMILIES`.
-        request: its tools are those that the family can call.
-    """
+    """Build the format of the structural tag of a family, for tools that it can call."""
     if isinstance(family, MessageFamily):
         return _messages(family, request)
     if family.reasoning is not None and request.reasoning != "enabled":
@@ -125,7 +120,7 @@ def _check_name(call: Call, name: str) -> None:
     In a string of JSON it is escaped. Elsewhere it ends at the first character of what follows.
     """
     if not name:
-        fail("tools", "", "a tool has an empty name; name it, so that the model can call it")
+        fail("tools", "a tool has an empty name; name it, so that the model can call it")
     if "{name}" not in call.begin:
         return
     # arguments follow, as an object or as elements
@@ -134,7 +129,6 @@ def _check_name(call: Call, name: str) -> None:
     if wrong:
         fail(
             "tools",
-            "",
             f"the name {short(name)} holds {short(wrong[0])}, which cannot stand in a name in the "
             f"calls of this family ({short(call.begin)}); rename the tool: letters, digits, '_' "
             "and '-' do everywhere",

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from tokfold._names import with_our_options
 from tokfold._sources.schema import MAX_WHITESPACE
-from tokfold._tags.fields import budget, fail, flag, kind, short
+from tokfold._tags.fields import Fields, fail, kind, short
 from tokfold._tags.markers import check_written
 from tokfold._tags.reading import MARKERS
 from tokfold.structural_tags.family import Family, MessageFamily
@@ -132,32 +132,33 @@ def for_model(
     if not isinstance(reasoning, bool | str) or reasoning not in _MODES:
         fail(
             "reasoning",
-            "",
             f"it is 'enabled', 'disabled', 'auto', true or false, and not {short(reasoning)}",
         )
-    options = {
-        "parallel": parallel,
-        "any_order": any_order,
-        "exclude_special_tokens": exclude_special_tokens,
-        "exclude_end_markers": exclude_end_markers,
-        "max_whitespace_cnt": max_whitespace_cnt,
-        "max_reasoning_tokens": max_reasoning_tokens,
-    }
-    where = "for_model"
+    options = Fields(
+        {
+            "parallel": parallel,
+            "any_order": any_order,
+            "exclude_special_tokens": exclude_special_tokens,
+            "exclude_end_markers": exclude_end_markers,
+            "max_whitespace_cnt": max_whitespace_cnt,
+            "max_reasoning_tokens": max_reasoning_tokens,
+        },
+        "for_model",
+    )
     left, choice = chosen(read_tools(tools), tool_choice)
     request = Request(
         tools=_callable(model, family, left, choice),
         choice=choice,
         reasoning=_MODES[reasoning],
-        parallel=flag(options, "parallel", where, "", True),
-        any_order=flag(options, "any_order", where, "", False),
-        exclude_special_tokens=flag(options, "exclude_special_tokens", where, "", True),
-        exclude_end_markers=flag(options, "exclude_end_markers", where, "", True),
-        max_whitespace_cnt=budget(options, "max_whitespace_cnt", where, ""),
-        max_reasoning_tokens=budget(options, "max_reasoning_tokens", where, ""),
+        parallel=options.flag("parallel"),
+        any_order=options.flag("any_order"),
+        exclude_special_tokens=options.flag("exclude_special_tokens"),
+        exclude_end_markers=options.flag("exclude_end_markers"),
+        max_whitespace_cnt=options.budget("max_whitespace_cnt"),
+        max_reasoning_tokens=options.budget("max_reasoning_tokens"),
     )
     if markers not in MARKERS:
-        fail("markers", "", f"it is 'tokens' or 'both', and not {short(markers)}")
+        fail("markers", f"it is 'tokens' or 'both', and not {short(markers)}")
     tag = {"type": "structural_tag", "format": format_of(family, request)}
     if markers == "tokens":
         tag["markers"] = markers
@@ -168,11 +169,7 @@ def for_model(
 
 
 def _family_name(model: object) -> str:
-    """The name of a family as the table has it.
-
-    Raises:
-        StructuralTagError: there is none of that name; says which is the nearest.
-    """
+    """The name of a family as the table has it."""
     if isinstance(model, str):
         if model in FAMILIES:
             return model
@@ -195,8 +192,8 @@ def _family_name(model: object) -> str:
             )
         elif wanted.startswith("llama4"):
             hint = "; 'llama' is Llama 3, which writes calls as JSON, and Llama 4 as Python;"
-        fail("", "", f"there is no model family {short(model)}{hint or ';'} there are: {_known()}")
-    fail("", "", f"there is no model family {kind(model)}: pass a name; there are: {_known()}")
+        fail("", f"there is no model family {short(model)}{hint or ';'} there are: {_known()}")
+    fail("", f"there is no model family {kind(model)}: pass a name; there are: {_known()}")
 
 
 def _known() -> str:
@@ -218,7 +215,6 @@ def _callable(
     if of_server and family.refuses_server_tools:
         fail(
             "tools",
-            "",
             f"{model} calls functions alone, and no tool of type {short(of_server[0].type)}; leave "
             "it out",
         )
@@ -226,7 +222,6 @@ def _callable(
     if choice != "auto" and not left:
         fail(
             "tool_choice",
-            "",
             f"a call must come, and {model} calls functions alone, of which the choice leaves "
             "none; name a function, or choose 'auto'",
         )

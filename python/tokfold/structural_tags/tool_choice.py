@@ -12,16 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from tokfold._tags.fields import (
-    Object,
-    checked_characters,
-    fail,
-    items,
-    kind,
-    needed,
-    short,
-    text,
-)
+from tokfold._tags.fields import Fields, fail, kind, short
 
 __all__ = ["Choice", "Tool", "chosen", "read_tools"]
 
@@ -71,45 +62,35 @@ def read_tools(tools: object) -> list[Tool]:
 
     Args:
         tools: a list of objects (mappings, or what has ``model_dump``); ``None`` is none.
-
-    Raises:
-        StructuralTagError: it is no list, or a tool lacks something.
     """
     if tools is None:
         return []
     if not isinstance(tools, Sequence) or isinstance(tools, str | bytes):
-        fail("tools", "", f"the tools are a list, not {kind(tools)}")
+        fail("tools", f"the tools are a list, not {kind(tools)}")
     return [_read_tool(tool, f"tools[{index}]") for index, tool in enumerate(tools)]
 
 
 def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choice]:
     """Find the tools that a choice leaves, and whether one of them must be called.
 
-    Args:
-        tools: those of the request.
-        tool_choice: as ``tool_choice`` of :func:`tokfold.structural_tags.for_model`; ``None`` is
-            ``"auto"``.
-
-    Raises:
-        StructuralTagError: the choice is malformed, or names a tool that is not there.
+    No choice is ``"auto"``.
     """
     if tool_choice is None:
         return list(tools), "auto"
     if isinstance(tool_choice, str):
         return _chosen_by_word(tools, tool_choice)
     choice = _object(tool_choice, "tool_choice")
-    type_ = _type_of(choice, "tool_choice", ("function", "allowed_tools"))
+    type_ = _type_of(choice, ("function", "allowed_tools"))
     if type_ == "allowed_tools":
         return _allowed(tools, choice)
-    reference = _reference(choice, type_, "tool_choice")
+    reference = _reference(choice, type_)
     found = [tool for tool in tools if reference.is_of(tool)]
     if not found:
         _refuse_choice(choice, type_)
-        fail("tool_choice", "", _not_there(reference, tools))
+        fail("tool_choice", _not_there(reference, tools))
     if len(found) > 1:
         fail(
             "tool_choice",
-            "",
             f"{len(found)} tools are {reference}, and one is to be called; keep one of them",
         )
     return found, "forced"
@@ -117,96 +98,81 @@ def chosen(tools: Sequence[Tool], tool_choice: object) -> tuple[list[Tool], Choi
 
 def _read_tool(value: object, path: str) -> Tool:
     tool = _object(value, path)
-    if "function" not in tool:
-        _refuse_form(tool, path)
-    type_ = _type_of(tool, path, ("function",))
+    if "function" not in tool.value:
+        _refuse_form(tool)
+    type_ = _type_of(tool, ("function",))
     if type_ != "function":
-        name = _optional_text(tool, "name", path)
-        name = name or type_
-        return Tool(type_, name, _schema(tool, name, path))
-    if "function" not in tool:
-        fail(
-            path,
-            "",
+        name = _optional_text(tool, "name") or type_
+        return Tool(type_, name, _schema(tool, name))
+    if "function" not in tool.value:
+        tool.fail(
             "this is a function without 'function', the object that holds its name and "
-            f"parameters; write {_FUNCTION}",
+            f"parameters; write {_FUNCTION}"
         )
-    path += ".function"
-    function = _object(tool["function"], path)
-    name = text(function, "name", path, "")
-    _optional_text(function, "description", path)
-    strict = function.get("strict")
+    function = _object(tool.value["function"], f"{path}.function")
+    name = function.text("name")
+    _optional_text(function, "description")
+    strict = function.value.get("strict")
     if strict is not None and not isinstance(strict, bool):
-        fail(path, "", f"'strict' is true or false, not {kind(strict)}")
-    schema = _schema(function, name, path)
+        function.fail(f"'strict' is true or false, not {kind(strict)}")
+    schema = _schema(function, name)
     return Tool("function", name, {"type": "object"} if strict is False else schema)
 
 
-def _refuse_form(tool: Object, path: str) -> None:
+def _refuse_form(tool: Fields) -> None:
     """Refuse a tool in a form of others, which has the same parts at other places."""
     for name, (form, schema) in _SCHEMAS.items():
-        if tool.get(name) is not None:
-            fail(
-                path,
-                "",
+        if tool.value.get(name) is not None:
+            tool.fail(
                 f"this is {form}; write {{'type': 'function', 'function': {{'name': tool['name'], "
-                f"'parameters': {schema}}}}}",
+                f"'parameters': {schema}}}}}"
             )
-    if tool.get("toolSpec") is not None:
-        fail(
-            path,
-            "",
+    if tool.value.get("toolSpec") is not None:
+        tool.fail(
             "this is a tool in Bedrock's form; write {'type': 'function', 'function': {'name': "
             "spec['name'], 'parameters': spec['inputSchema']['json']}}, where spec is "
-            "tool['toolSpec']",
+            "tool['toolSpec']"
         )
     for name in _DECLARED:
-        if tool.get(name) is not None:
-            fail(
-                path,
-                "",
+        if tool.value.get(name) is not None:
+            tool.fail(
                 "this has functions in Gemini's form; write {'type': 'function', 'function': "
                 "{'name': one['name'], 'parameters': ...}} for each one of "
-                f"tool['{name}'], with its JSON Schema, whose types are in small letters",
+                f"tool['{name}'], with its JSON Schema, whose types are in small letters"
             )
-    if "type" not in tool:
-        written = "{'type': 'function', 'function': tool}" if "name" in tool else _FUNCTION
-        fail(path, "", f"'type' is missing; write {written}")
+    if "type" not in tool.value:
+        written = "{'type': 'function', 'function': tool}" if "name" in tool.value else _FUNCTION
+        tool.fail(f"'type' is missing; write {written}")
 
 
-def _refuse_choice(choice: Object, type_: str) -> None:
+def _refuse_choice(choice: Fields, type_: str) -> None:
     """Refuse a choice in Anthropic's form."""
     written = _CHOICES.get(type_)
     if type_ == "tool":
-        written = f"{{'type': 'function', 'function': {{'name': {short(choice.get('name'))}}}}}"
+        name = short(choice.value.get("name"))
+        written = f"{{'type': 'function', 'function': {{'name': {name}}}}}"
     if written is not None:
-        fail("tool_choice", "", f"this is a choice in Anthropic's form; write {written}")
+        choice.fail(f"this is a choice in Anthropic's form; write {written}")
 
 
-def _schema(value: Object, name: str, path: str) -> dict[str, Any]:
+def _schema(tool: Fields, name: str) -> dict[str, Any]:
     """The schema of the arguments of a tool, which are an object: other values are left out."""
-    parameters = value.get("parameters")
+    parameters = tool.value.get("parameters")
     if parameters is None:
         return {"type": "object"}
     if not isinstance(parameters, Mapping):
-        fail(
-            path,
-            "",
-            f"'parameters' is a JSON Schema, an object, and not {_found(parameters)}",
-        )
+        tool.fail(f"'parameters' is a JSON Schema, an object, and not {_found(parameters)}")
     for key in parameters:
         if not isinstance(key, str):
-            fail(path, "", f"the names of 'parameters' are strings, not {kind(key)}")
+            tool.fail(f"the names of 'parameters' are strings, not {kind(key)}")
     schema = dict(parameters)
     types = schema.get("type", "object")
     types = types if isinstance(types, list | tuple) else [types]
     if types and all(one in _OTHER_TYPES for one in types):
-        fail(
-            path,
-            "",
+        tool.fail(
             f"the arguments of {short(name)} are an object, and its 'parameters' allow "
             f"{' or '.join(map(repr, types))} alone; write {{'type': 'object', 'properties': "
-            "{...}}",
+            "{...}}"
         )
     if "object" in types and all(one in ("object", *_OTHER_TYPES) for one in types):
         schema["type"] = "object"
@@ -233,7 +199,6 @@ def _chosen_by_word(tools: Sequence[Tool], word: str) -> tuple[list[Tool], Choic
         return _some(tools, "there is no tool"), "required"
     fail(
         "tool_choice",
-        "",
         f"it is 'auto', 'none', 'required' or an object, and not {short(word)}; {_FUNCTION} "
         "names a tool",
     )
@@ -243,7 +208,6 @@ def _some(tools: Sequence[Tool], what: str) -> list[Tool]:
     if not tools:
         fail(
             "tool_choice",
-            "",
             f"a call is required, and {what}; name a tool, or choose 'auto' or 'none'",
         )
     return list(tools)
@@ -266,32 +230,30 @@ class _Reference(NamedTuple):
         return f"of type {short(self.type)}"
 
 
-def _reference(value: Object, type_: str, path: str) -> _Reference:
+def _reference(value: Fields, type_: str) -> _Reference:
     if type_ != "function":
-        _optional_text(value, "name", path)
+        _optional_text(value, "name")
         return _Reference(type_, "")
-    if value.get("function") is None:
-        fail(path, "", f"'function', which holds the name, is missing; write {_FUNCTION}")
-    path += ".function"
-    return _Reference(type_, text(_object(value["function"], path), "name", path, ""))
+    function = value.value.get("function")
+    if function is None:
+        value.fail(f"'function', which holds the name, is missing; write {_FUNCTION}")
+    return _Reference(type_, _object(function, f"{value.path}.function").text("name"))
 
 
-def _allowed(tools: Sequence[Tool], choice: Object) -> tuple[list[Tool], Choice]:
-    path = "tool_choice.allowed_tools"
-    if "allowed_tools" not in choice:
-        fail("tool_choice", "", f"'allowed_tools' is missing; write {_ALLOWED}")
-    allowed = _object(choice["allowed_tools"], path)
-    mode = needed(allowed, "mode", path, "")
+def _allowed(tools: Sequence[Tool], choice: Fields) -> tuple[list[Tool], Choice]:
+    if "allowed_tools" not in choice.value:
+        choice.fail(f"'allowed_tools' is missing; write {_ALLOWED}")
+    allowed = _object(choice.value["allowed_tools"], f"{choice.path}.allowed_tools")
+    mode = allowed.needed("mode")
     if not isinstance(mode, str) or mode not in ("auto", "required"):
-        fail(path, "", f"'mode' is 'auto' or 'required', not {short(mode)}")
+        allowed.fail(f"'mode' is 'auto' or 'required', not {short(mode)}")
     references = []
-    listed = items(needed(allowed, "tools", path, ""), "tools", path, "")
-    for index, value in enumerate(listed):
-        where = f"{path}.tools[{index}]"
-        one = _object(value, where)
-        reference = _reference(one, text(one, "type", where, ""), where)
+    allowed.needed("tools")
+    for index, value in enumerate(allowed.items("tools")):
+        one = _object(value, f"{allowed.path}.tools[{index}]")
+        reference = _reference(one, one.text("type"))
         if not any(reference.is_of(tool) for tool in tools):
-            fail(where, "", _not_there(reference, tools))
+            one.fail(_not_there(reference, tools))
         references.append(reference)
     left = [tool for tool in tools if any(one.is_of(tool) for one in references)]
     if mode == "required":
@@ -312,13 +274,12 @@ def _not_there(reference: _Reference, tools: Sequence[Tool]) -> str:
     )
 
 
-def _object(value: object, path: str) -> Object:
+def _object(value: object, path: str) -> Fields:
     dump = getattr(value, "model_dump", None)
     if isinstance(value, type) or (callable(value) and not isinstance(value, Mapping)):
         name = getattr(value, "__name__", type(value).__name__)
         fail(
             path,
-            "",
             f"this is an object, and not the {'class' if isinstance(value, type) else 'function'} "
             f'{name}; write {{"type": "function", "function": {{"name": {name!r}, "parameters": a '
             "JSON Schema, as Model.model_json_schema() gives it}}",
@@ -326,22 +287,19 @@ def _object(value: object, path: str) -> Object:
     if callable(dump):
         value = dump()
     if not isinstance(value, Mapping):
-        fail(path, "", f"this is an object, and not {kind(value)}")
-    return value
+        fail(path, f"this is an object, and not {kind(value)}")
+    return Fields(value, path)
 
 
-def _type_of(value: Object, path: str, telling: tuple[str, ...]) -> str:
+def _type_of(value: Fields, telling: tuple[str, ...]) -> str:
     """The type of an object. One that does not say it is told by the one field of that name."""
-    if "type" not in value:
-        told = [name for name in telling if name in value]
+    if "type" not in value.value:
+        told = [name for name in telling if name in value.value]
         if len(told) == 1:
             return told[0]
-        fail(path, "", f"'type' is missing; write 'auto', 'none', 'required' or {_FUNCTION}")
-    return text(value, "type", path, "")
+        value.fail(f"'type' is missing; write 'auto', 'none', 'required' or {_FUNCTION}")
+    return value.text("type")
 
 
-def _optional_text(value: Object, name: str, path: str) -> str | None:
-    found = value.get(name)
-    if found is not None and not isinstance(found, str):
-        fail(path, "", f"'{name}' is a string, not {kind(found)}")
-    return None if found is None else checked_characters(found, name, path, "")
+def _optional_text(value: Fields, name: str) -> str | None:
+    return None if value.value.get(name) is None else value.text(name)

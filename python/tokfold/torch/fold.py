@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import operator
 import sys
@@ -76,11 +77,14 @@ class Fold:
         self.num_classes = num_classes
         self.num_words = -(-num_classes // 32)
         small = class_of.astype(np.int16) if num_classes <= _MAX_SMALL else class_of
-        self.class_of = _moved(torch.from_numpy(small.copy()), device)
+        self._put(torch.from_numpy(small.copy()), device)
+
+    def _put(self, class_of: torch.Tensor, device: torch.device | str | int) -> None:
+        self.class_of = _moved(class_of, device)
         self.device = self.class_of.device
         self._unfolder: _core.Unfolder | None = None
         if self.device.type == "cpu":
-            self._unfolder = _core.Unfolder(class_of, num_classes, self._max_row_bytes)
+            self._unfolder = _core.Unfolder(self._host, self.num_classes, self._max_row_bytes)
         self._number = next(_numbers)
         _folds[self._number] = self
 
@@ -91,17 +95,8 @@ class Fold:
             ArgumentTypeError: ``device`` is no device.
             DeviceError: torch has no such device; it is a ``RuntimeError`` too.
         """
-        other = object.__new__(type(self))
-        other._host, other._max_row_bytes = self._host, self._max_row_bytes
-        other.num_tokens, other.num_classes = self.num_tokens, self.num_classes
-        other.num_words = self.num_words
-        other.class_of = _moved(self.class_of, device)
-        other.device = other.class_of.device
-        other._unfolder = None
-        if other.device.type == "cpu":
-            other._unfolder = _core.Unfolder(self._host, self.num_classes, self._max_row_bytes)
-        other._number = next(_numbers)
-        _folds[other._number] = other
+        other = copy.copy(self)
+        other._put(self.class_of, device)
         return other
 
     def is_of(self, compiled: CompiledGrammar) -> bool:

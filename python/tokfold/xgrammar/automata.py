@@ -111,18 +111,9 @@ _READ: WeakKeyDictionary[GrammarForm, dict[int, dict[str, Automaton]]] = WeakKey
 def automata_of(form: GrammarForm, rule: int) -> dict[str, Automaton]:
     """The automata of one rule whose body is a macro.
 
-    Args:
-        form: the grammar.
-        rule: the rule, whose body is a ``Regex``, ``Substring`` or ``TagDispatch``.
-
     Returns:
         By name: ``""`` is the rule's own. Other names that start with a space are those of rules
         which XGrammar added, all other names are rules of the grammar.
-
-    Raises:
-        UnsupportedGrammarError: the automaton has an edge of a kind that is not known, or
-            XGrammar's two answers to "may it be empty" differ.
-        RuntimeError: XGrammar cannot read the pattern.
     """
     known = _READ.setdefault(form, {})
     found = known.get(rule)
@@ -159,10 +150,6 @@ def built_automata(form: GrammarForm, rule: int) -> tuple[dict[str, Automaton], 
 
     Returns:
         The automata by name, and which rules XGrammar takes for possibly empty.
-
-    Raises:
-        UnsupportedGrammarError: an automaton has an edge of a kind that is not known.
-        RuntimeError: XGrammar cannot read the pattern.
     """
     # each rule is named by its number, so that names which XGrammar adds stand out
     expressions = [*form.expressions, Expression(Kind.BYTE_STRING, (97,))]

@@ -46,13 +46,7 @@ def allocate_class_bitmask(batch_size: int, compiled: CompiledGrammar) -> torch.
 
 
 def mask_array(bitmask: Any) -> Words:  # noqa: ANN401 - whatever offers DLPack
-    """The caller's bitmask as a numpy array that shares its memory.
-
-    Raises:
-        RuntimeError: not on the CPU, or not int32.
-        BufferError: a numpy array that is not writeable.
-        TypeError: not an array.
-    """
+    """The caller's bitmask as a numpy array that shares its memory."""
     if isinstance(bitmask, np.ndarray):
         array = bitmask
         if not array.flags.writeable:
@@ -71,16 +65,7 @@ def mask_array(bitmask: Any) -> Words:  # noqa: ANN401 - whatever offers DLPack
 
 
 def mask_row(array: Words, index: int, num_words: int) -> Words:
-    """One row of a bitmask.
-
-    Args:
-        array: int32, shape ``(num_words,)`` or ``(batch, num_words)``.
-        index: row to take, 0 for one dimension.
-        num_words: words that the row has to have.
-
-    Raises:
-        RuntimeError: wrong shape, or index out of range.
-    """
+    """One row of a bitmask of shape ``(num_words,)`` or ``(batch, num_words)``."""
     index = operator.index(index)
     if array.ndim == 1:
         if array.shape[0] != num_words:

@@ -25,11 +25,6 @@ class Folder:
 
     Safe to share between threads. The sorted vocabularies are kept: one, and another in the byte
     spelling (:mod:`tokfold.xgrammar.spelling`) once a grammar needs it.
-
-    Args:
-        source: the model's vocabulary.
-        limits: bounds for :func:`tokfold.compile_classes`.
-        cache_dir: folder to keep classes in between processes.
     """
 
     def __init__(
@@ -51,11 +46,6 @@ class Folder:
         Args:
             form: the grammar.
             text: the user's own text, to find places in, or None.
-
-        Raises:
-            UnsupportedGrammarError: an automaton of XGrammar's cannot be read.
-            GrammarSyntaxError: the core does not read what XGrammar reads.
-            LimitExceededError: a bound was reached.
         """
         as_bytes = needs_bytes(form)
         spelled, root = spell(form)
@@ -73,12 +63,7 @@ class Folder:
     def compile(
         self, form: GrammarForm, stop_token_ids: tuple[int, ...]
     ) -> tokfold.CompiledGrammar:
-        """The grammar for tokfold's engine, over the model's vocabulary with these stop tokens.
-
-        Raises:
-            UnsupportedGrammarError: the grammar takes tokens by their ids.
-            LimitExceededError: a bound was reached.
-        """
+        """The grammar for tokfold's engine, over the model's vocabulary with these stop tokens."""
         if form.token_edges:
             raise UnsupportedGrammarError(
                 "max_tokens: the grammar takes tokens by their ids, which are "

@@ -131,9 +131,6 @@ class GrammarForm:
     Args:
         grammar: any grammar object; one that was optimized by a compiler is taken back to its
             expressions.
-
-    Raises:
-        UnsupportedGrammarError: XGrammar writes another version of the form.
     """
 
     def __init__(self, grammar: xgr.Grammar) -> None:

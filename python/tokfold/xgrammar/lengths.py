@@ -31,13 +31,8 @@ __all__ = ["alphabet", "forced_text_ends"]
 def forced_text_ends(form: GrammarForm, bound: int) -> bool:
     """Whether forced bytes are known to end, in every state of the grammar, before long.
 
-    Args:
-        form: the grammar.
-        bound: bytes that the shortest completion may take.
-
-    Returns:
-        True if whatever is begun can be completed within so many bytes for each rule. False also
-        where that cannot be told.
+    True if whatever is begun can be completed within ``bound`` bytes for each rule; False also
+    where that cannot be told.
     """
     try:
         return _Shortest(form).longest() <= bound

@@ -39,19 +39,14 @@ __all__ = ["refuse_crash", "refuse_inexact"]
 
 
 def refuse_crash(form: GrammarForm, text: str | None = None) -> None:
-    """Raise for a grammar that XGrammar dies of.
+    """Raise for a grammar that XGrammar dies of; names the rules, and where the first stands.
 
     It unrolls a repetition of a rule that is nothing but a repetition by unrolling that one
     first, so it never ends where rules repeat each other in a circle: ``root ::= root{0,2}``. A
     rule that is nothing but a reference takes part, as its place is first taken by what it refers
     to, once. Such rules match the empty text or nothing.
 
-    Args:
-        form: the grammar, as handed to XGrammar's compiler.
-        text: the user's own text, to find places in; the printed grammar if None.
-
-    Raises:
-        UnsupportedGrammarError: names the rules of the circle, and where the first stands.
+    Places are those in ``text``, the user's own; without it in the printed grammar.
     """
     alone = {
         rule: leaf for rule in range(len(form.rules)) if (leaf := _reference_alone(form, rule))
@@ -109,17 +104,11 @@ def _reference_alone(form: GrammarForm, rule: int) -> Expression | None:
 
 
 def refuse_inexact(form: GrammarForm, *, trust_lookahead: bool, text: str | None = None) -> None:
-    """Raise for what classes cannot express.
+    """Raise for what classes cannot express; places are as for :func:`refuse_crash`.
 
-    Args:
-        form: the grammar.
-        trust_lookahead: every lookahead comes from one of XGrammar's converters. Else each must
-            be one that those converters write; a lookahead of the user's narrows masks on
-            purpose, and dropping it would undo that.
-        text: the user's own text, to find places in; the printed grammar if None.
-
-    Raises:
-        UnsupportedGrammarError: names the construct, at the rule that holds it.
+    ``trust_lookahead``: every lookahead comes from one of XGrammar's converters. Else each must
+    be one that those converters write; a lookahead of the user's narrows masks on purpose, and
+    dropping it would undo that.
     """
     for rule in form.rules:
         if rule.max_tokens >= 0:

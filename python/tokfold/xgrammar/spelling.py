@@ -64,10 +64,6 @@ def spell(form: GrammarForm) -> tuple[str, str]:
 
     It is in the byte spelling exactly if :func:`needs_bytes`. Lookahead and options of rules are
     left out.
-
-    Raises:
-        UnsupportedGrammarError: an automaton of XGrammar's cannot be read.
-        RuntimeError: XGrammar cannot read a pattern.
     """
     speller = _Speller(form)
     return "\n".join(speller.lines()), speller.names[form.root]

@@ -64,9 +64,6 @@ class TokenClasses(Protocol):
 class SourceVocabulary:
     """The model's vocabulary as XGrammar reads it.
 
-    Args:
-        info: the tokenizer info that the user made.
-
     Attributes:
         size: number of token ids, padding included.
         num_unpadded: number of token ids without padding.
@@ -309,9 +306,7 @@ class FoldedVocabulary:
     def view(self, stop_token_ids: Collection[int], *, as_text: bool = True) -> StopView:
         """The view under these stop tokens, made when first asked for.
 
-        Args:
-            stop_token_ids: the stop tokens.
-            as_text: take one where its bytes complete the text, as XGrammar 0.2.9 does.
+        ``as_text``: take one where its bytes complete the text, as XGrammar 0.2.9 does.
         """
         stops = tuple(sorted(set(stop_token_ids)))
         with self._lock:
