@@ -92,7 +92,7 @@ def _how_found(token: object) -> str:
     """How the id of a token is found by its text."""
     if not isinstance(token, str | bytes):
         return ""
-    text = token.encode() if isinstance(token, str) else token
+    text = token.encode(errors="surrogatepass") if isinstance(token, str) else token
     return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
 
 
@@ -195,7 +195,7 @@ def no_bytes(data: object, of_text: str = "pass a str to accept_string") -> Argu
 
 def checked_parents(parents: Sequence[int]) -> list[int]:
     """The nodes before the nodes of a draft, each an earlier one, or -1."""
-    nodes = [operator.index(node) for node in parents]
+    nodes = whole_numbers("parents", parents)
     for index, node in enumerate(nodes):
         if node < -1:
             raise ValueError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from tokfold._checks import whole_numbers
+from tokfold._checks import whole_numbers, wrong_type
 from tokfold.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -26,6 +26,8 @@ def written(
     if encode is None:
         ids = vocabulary.encode_greedy(data)
     else:
+        if not callable(encode):
+            raise wrong_type("encode", "a function of a text, or None", encode)
         text = whole_characters(data)
         data = text.encode()
         ids = encoded(vocabulary, encode, text)

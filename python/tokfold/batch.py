@@ -256,6 +256,8 @@ def rollback_batch(
     for row, (matcher, count) in enumerate(zip(matchers, steps, strict=True)):
         if count < 0:
             raise ValueError(f"row {row}: count must be 0 or more, not {count}")
+        if not is_matcher(matcher):
+            raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
         if count > matcher.num_steps:
             error = MatcherStateError(
                 f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"

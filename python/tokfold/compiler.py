@@ -802,9 +802,11 @@ def _said(option: object) -> object:
 def _digest(source: object) -> object:
     """Equal for equal texts, as no two others are: megabytes are not compared with the GIL held.
 
-    Short texts stand for themselves, and so does what is no text, which its converter refuses.
+    Short texts stand for themselves, and what is no text for its type: its converter refuses it.
     """
-    if not isinstance(source, str) or len(source) <= _SHORT:
+    if not isinstance(source, str):
+        return type(source)
+    if len(source) <= _SHORT:
         return source
     try:
         return _core.digest(source)

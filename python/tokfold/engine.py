@@ -14,7 +14,7 @@ import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
-from tokfold._checks import check_limits, check_number
+from tokfold._checks import check_limits, check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._source_kinds import Source, grammar_of, kind_of
 from tokfold._sources.frames import FrameSource
@@ -29,7 +29,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 from tokfold.grammar import Grammar
-from tokfold.interrupt import Interrupt, governing
+from tokfold.interrupt import Interrupt, core_of, governing
 from tokfold.limits import DEFAULT_LIMITS, Limits
 from tokfold.options import CompileOptions
 from tokfold.pool import shared_pool
@@ -148,9 +148,12 @@ class CompiledGrammar(metaclass=Named):
         """Look at one representative for each class from now on; the masks stay the same.
 
         Raises:
+            ArgumentTypeError: they are no classes.
             ValueError: the classes were made for another grammar, another vocabulary, or with
                 ``prune=False``.
         """
+        if not isinstance(classes, TokenClasses):
+            raise wrong_type("classes", "tokfold.TokenClasses", classes)
         for what, ours, theirs in (
             ("grammar", self.grammar.fingerprint, classes.grammar_fingerprint),
             ("vocabulary", self.vocabulary.fingerprint, classes.vocabulary_fingerprint),
@@ -185,7 +188,7 @@ class CompiledGrammar(metaclass=Named):
         """
         check_number("states", states, 0)
         most = min(states, sys.maxsize)
-        return self._core.warm(most, None if interrupt is None else interrupt._core)
+        return self._core.warm(most, core_of(interrupt))
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait for the work in the background; whether there are classes now.
@@ -236,10 +239,12 @@ class CompiledGrammar(metaclass=Named):
         self._core.prepare_ending(Interrupt._of(interrupt, self.limits))
         matcher = _core.Matcher(self._core)
         if state is not None:
+            if not isinstance(state, MatcherState):
+                raise wrong_type("state", "a tokfold.MatcherState or None", state)
             if state._engine != self._core.fingerprint:
                 raise MatcherStateError(FOREIGN_STATE)
             matcher.restore(state._data)
-        return Shortest(*matcher.shortest(None if interrupt is None else interrupt._core))
+        return Shortest(*matcher.shortest(core_of(interrupt)))
 
     def counters(self) -> dict[str, int]:
         """What all masks cost so far.

@@ -13,7 +13,11 @@ from tokfold import _core
 from tokfold._schema_records import SchemaPlace
 from tokfold.bitmask import allocate_bitmask, bits_of
 from tokfold.engine import CompiledGrammar
-from tokfold.errors import LimitExceededError, UnsupportedGrammarError
+from tokfold.errors import (
+    LimitExceededError,
+    UnsupportedGrammarError,
+    UnsupportedSchemaError,
+)
 from tokfold.recognition import recognize
 from tokfold.state import MatcherState
 
@@ -217,7 +221,8 @@ def place_in_schema(
     """What a JSON Schema says of the place where a matcher stands, or ``read`` bytes on.
 
     None where the grammar is none of a JSON Schema, where the matcher was restored and does not
-    know what was read before, and where the limits of the grammar end the work.
+    know what was read before, where the limits of the grammar end the work, and where the
+    conversion left a part of the schema out that no grammar can say: a document is judged by all.
     """
     if matcher._is_restored or matcher.compiled.grammar._schema is None:
         return None
@@ -226,7 +231,7 @@ def place_in_schema(
         return matcher.compiled.grammar.place_in_schema(
             text + further, len(text) + read, is_whole=is_whole
         )
-    except LimitExceededError:
+    except (LimitExceededError, UnsupportedSchemaError):
         return None
 
 

@@ -334,6 +334,7 @@ class Grammar(Built, metaclass=Named):
             raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {dialect!r}")
         if not isinstance(flags, str) or not set(flags) <= set("ims"):
             raise ValueError(f"flags must be letters of 'ims', not {flags!r}")
+        check_limits(limits)
         source = RegularSource([(pattern, dialect, flags, bool(search))])
         return cls._of(source, limits, interrupt)
 
@@ -366,6 +367,7 @@ class Grammar(Built, metaclass=Named):
             )
         if not given:
             raise ValueError("choices must hold at least one text")
+        check_limits(limits)
         return cls._of(RegularSource([given]), limits)
 
     def __and__(self, other: object) -> Grammar:

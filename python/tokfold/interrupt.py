@@ -62,9 +62,7 @@ class Interrupt:
     def _of(cls, interrupt: Interrupt | None, limits: Limits) -> _core.Interrupt | None:
         """The interrupt of a call that compiles: the caller's, the governing one, the limits'."""
         if interrupt is not None:
-            if not isinstance(interrupt, Interrupt):
-                raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
-            return interrupt._core
+            return core_of(interrupt)
         governing = _governing.get()
         if governing is not None:
             return governing
@@ -133,3 +131,12 @@ def check_governing() -> None:
     interrupt = _governing.get()
     if interrupt is not None:
         interrupt.check()
+
+
+def core_of(interrupt: Interrupt | None) -> _core.Interrupt | None:
+    """The interrupt of the core, if any."""
+    if interrupt is None:
+        return None
+    if not isinstance(interrupt, Interrupt):
+        raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
+    return interrupt._core

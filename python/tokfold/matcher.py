@@ -36,7 +36,7 @@ from tokfold.errors import (
     TokenBudgetError,
     VocabularyError,
 )
-from tokfold.interrupt import Interrupt
+from tokfold.interrupt import Interrupt, core_of
 from tokfold.prompt import HealedPrompt, heal
 from tokfold.state import FOREIGN_STATE, MAX_STATE_TEXT_BYTES, MatcherState
 
@@ -207,7 +207,7 @@ class Matcher(metaclass=Named):
                 it, and nothing can end it: the vocabulary has no stop token.
         """
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
-        ends = _within(interrupt)
+        ends = core_of(interrupt)
         try:
             is_restricted = self._core.fill(bitmask, row, ends, left)
             if self._has_no_end and is_restricted:
@@ -260,7 +260,7 @@ class Matcher(metaclass=Named):
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
-        ends = _within(interrupt)
+        ends = core_of(interrupt)
         try:
             return self._core.fill_classes(bitmask, row, ends, left)
         except CancelledError as error:
@@ -290,7 +290,7 @@ class Matcher(metaclass=Named):
         try:
             if interrupt is None:
                 return self._core.accept_token(token_id)
-            return self._core.accept_token(token_id, _within(interrupt))
+            return self._core.accept_token(token_id, core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -310,7 +310,7 @@ class Matcher(metaclass=Named):
         if not isinstance(data, bytes):
             raise no_bytes(data)
         try:
-            return self._core.accept_bytes(data, _within(interrupt))
+            return self._core.accept_bytes(data, core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -341,7 +341,7 @@ class Matcher(metaclass=Named):
         """
         ids = checked_tokens(token_ids, self.vocabulary)
         try:
-            return self._core.accept_prefix(ids, _within(interrupt))
+            return self._core.accept_prefix(ids, core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -381,7 +381,7 @@ class Matcher(metaclass=Named):
         """
         ids = checked_tokens(token_ids, self.vocabulary)
         nodes = list(range(-1, len(ids) - 1)) if parents is None else checked_parents(parents)
-        ends = _within(interrupt)
+        ends = core_of(interrupt)
         try:
             allowed = self._core.fill_draft(nodes, ids, bitmask, classes, ends)
         except CancelledError as error:
@@ -407,7 +407,7 @@ class Matcher(metaclass=Named):
             ArgumentTypeError, ValueError: ``count`` is no whole number, or negative.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
-        ends = _within(interrupt)
+        ends = core_of(interrupt)
         try:
             if count < 0:
                 raise ValueError(f"count must be 0 or more, not {count}")
@@ -425,7 +425,7 @@ class Matcher(metaclass=Named):
         Raises:
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
-        self._core.reset(_within(interrupt))
+        self._core.reset(core_of(interrupt))
 
     def fork(self) -> Matcher:
         """A matcher at the same place that goes its own way from here, rollback included.
@@ -480,7 +480,7 @@ class Matcher(metaclass=Named):
             LimitExceededError, CancelledError: as :meth:`fill_bitmask`.
         """
         try:
-            return Shortest(*self._core.shortest(_within(interrupt)))
+            return Shortest(*self._core.shortest(core_of(interrupt)))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -504,7 +504,7 @@ class Matcher(metaclass=Named):
             UnsupportedGrammarError, LimitExceededError, CancelledError: as :meth:`shortest`.
         """
         try:
-            return self._core.closing_tokens(checked_count(limit, "limit"), _within(interrupt))
+            return self._core.closing_tokens(checked_count(limit, "limit"), core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -539,7 +539,7 @@ class Matcher(metaclass=Named):
             b'1]'
         """
         try:
-            return self._core.closing_bytes(checked_count(limit, "limit"), _within(interrupt))
+            return self._core.closing_bytes(checked_count(limit, "limit"), core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -605,7 +605,7 @@ class Matcher(metaclass=Named):
         """
         limit = checked_count(limit, "limit")
         try:
-            return self._core.forced_bytes(limit, _within(interrupt))
+            return self._core.forced_bytes(limit, core_of(interrupt))
         except CancelledError as error:
             self._name_resume(error)
             raise
@@ -660,7 +660,7 @@ class Matcher(metaclass=Named):
             MatcherStateError, LimitExceededError, CancelledError: as :meth:`forced_bytes`.
         """
         limit = checked_count(limit, "limit")
-        fork, within = self._core.fork(), _within(interrupt)
+        fork, within = self._core.fork(), core_of(interrupt)
         forced: list[int] = []
         try:
             while limit > 0:
@@ -749,7 +749,8 @@ class Matcher(metaclass=Named):
         """
         from tokfold.explanation import explain
 
-        return explain(self, checked_token(token_id, self.vocabulary))
+        # It asks several questions of one state, which no other thread moves.
+        return explain(self.fork(), checked_token(token_id, self.vocabulary))
 
     @property
     def state(self) -> MatcherState:
@@ -889,11 +890,3 @@ def _ends_itself(compiled: CompiledGrammar, terminate: bool | None) -> bool:
     if not isinstance(terminate, bool | None):
         raise wrong_type("terminate_without_stop_token", "True, False or None", terminate)
     return compiled.terminate_without_stop_token if terminate is None else terminate
-
-
-def _within(interrupt: Interrupt | None) -> _core.Interrupt | None:
-    if interrupt is None:
-        return None
-    if not isinstance(interrupt, Interrupt):
-        raise wrong_type("interrupt", "a tokfold.Interrupt or None", interrupt)
-    return interrupt._core

@@ -61,7 +61,7 @@ from tokfold._names import with_our_options  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
-from tokfold.bitmask import allow_only  # noqa: E402
+from tokfold.bitmask import allocate_bitmask, allow_only  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402
     ArgumentTypeError,
@@ -769,6 +769,12 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         """Refuse a row in which no token has a score that is left; on a device that would wait."""
         lost = (scores.amax(dim=-1) == -math.inf).nonzero().flatten().tolist()
         lost = [row for row in lost if row in (self._open or ())]
+        if lost and self._is_stuck(lost[0]):
+            error = MatcherStateError(
+                "no token of the vocabulary spells what must come next: take a vocabulary that has "
+                "the bytes, or have the grammar say something else"
+            )
+            raise of_row(error, lost[0])
         if lost:
             error = MatcherStateError(
                 "the scores of all tokens that the grammar allows are -inf. Another processor or "
@@ -776,6 +782,15 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 "grammar say it"
             )
             raise of_row(error, lost[0])
+
+    def _is_stuck(self, row: int) -> bool:
+        """Whether the grammar itself allows no token in a row."""
+        matcher = self._rows[row].matcher
+        if matcher.is_terminated:
+            return False
+        words = allocate_bitmask(1, self._vocab_size)
+        matcher.fill_bitmask(words)
+        return not words.any()
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
         """Write the masks of rows, one after the other: several at once, and else row by row."""

@@ -415,6 +415,28 @@ def test_explanations_are_the_masks_reasons():
     run()
 
 
+def test_a_matcher_that_moves_is_explained_where_it_stood(monkeypatch):
+    """An explanation asks several questions: no other thread moves the matcher between two."""
+    from tokfold import explanation
+
+    vocabulary = tokfold.Vocabulary([b"a", b"b", b"ab", b"</s>"], stop_token_ids=[3])
+    compiled = tokfold.compile('root ::= ("a" "b")*', vocabulary, classes="never")
+    matcher = tokfold.Matcher(compiled)
+    told = matcher.explain(1)
+    assert not told.allowed
+    assert told.read == 0
+    asked = explanation.allowed_bits
+
+    def another_thread_is_faster(explained):
+        bits = asked(explained)
+        assert matcher.accept_token(0)
+        return bits
+
+    monkeypatch.setattr(explanation, "allowed_bits", another_thread_is_faster)
+    assert matcher.explain(1) == told
+    assert matcher.text == b"a"
+
+
 def test_a_restored_matcher_explains_alike():
     """What was read before is not known any more; what stands against a token is."""
     vocabulary = tokfold.Vocabulary([b"(", b")", b"x"])

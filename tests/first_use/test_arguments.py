@@ -66,6 +66,39 @@ def test_bytes_are_no_state() -> None:
     assert tokfold.Matcher.from_state(PLAIN, state).accept_string("ab")
 
 
+def test_a_call_is_given_something_else() -> None:
+    """Each of these was an error of Python that names no argument."""
+    limits = "limits must be tokfold.Limits or None, not dict"
+    assert refused(tokfold.Grammar.from_regex, "a", limits={}) == limits
+    assert refused(tokfold.Grammar.choices, ["a"], limits={}) == limits
+    tag = {"format": {"type": "const_string", "value": "a"}}
+    said = refused(tokfold.structural_tags.assemble, tag, [b"a"])
+    assert said == "vocabulary must be a tokfold.Vocabulary, not list"
+    data = tokfold.Matcher(PLAIN).state.to_bytes()
+    assert "state must be a tokfold.MatcherState" in refused(PLAIN.shortest, data)
+    assert "classes must be tokfold.TokenClasses" in refused(PLAIN.take_classes, {})
+    assert "interrupt must be a tokfold.Interrupt" in refused(PLAIN.warm, interrupt=5)
+    assert "interrupt must be a tokfold.Interrupt" in refused(PLAIN.shortest, interrupt=5)
+    said = refused(tokfold.rollback_batch, [[]], [1])
+    assert said == "each of the matchers must be a tokfold.Matcher, not list"
+    matcher = tokfold.Matcher(PLAIN)
+    assert "a token must be its id" in refused(matcher.accept_token, "\ud800")
+    assert "encode must be a function" in refused(matcher.forced_tokens, "x")
+    words = tokfold.allocate_bitmask(2, len(VOCABULARY))
+    said = refused(matcher.fill_bitmask_draft, [0], words, parents=0)
+    assert said == "parents must be a list of whole numbers, not int"
+    with pytest.raises(ValueError, match="lossy must be a set of keywords"):
+        tokfold.Grammar.from_json_schema({}, lossy=b"")
+
+
+def test_a_compiler_is_given_no_text() -> None:
+    compiler = tokfold.GrammarCompiler(VOCABULARY, classes="never", seed=False)
+    assert refused(compiler.compile_regex, ["a"]) == "a pattern must be a str, not list"
+    assert refused(compiler.compile_lark, {}) == "a Lark grammar must be a str, not dict"
+    # What was refused is no answer for another one of its type.
+    assert refused(compiler.compile_regex, ["b"]) == "a pattern must be a str, not list"
+
+
 def test_one_stop_token_needs_no_list() -> None:
     """As generation configs of transformers have it."""
     texts = [b"a", b"b", b"</s>"]

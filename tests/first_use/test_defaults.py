@@ -1150,3 +1150,25 @@ def test_a_sequence_begins_behind_its_prefix() -> None:
 
 
 # ------------------------------------------------------------------ what a call does not take
+
+
+def test_a_row_that_no_token_can_go_on() -> None:
+    """The vocabulary lacks a byte of the grammar, and no other processor is to blame."""
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    from tokfold.transformers import GrammarLogitsProcessor
+
+    vocabulary = tokfold.Vocabulary([b"[", b"]", b"1", b"</s>"], stop_token_ids=[3])
+    options = tokfold.CompileOptions(check_tokens=False)
+    compiled = tokfold.compile('root ::= "[" | "[12]"', vocabulary, options=options)
+    processor = GrammarLogitsProcessor(compiled, on_error="raise")
+    ids = torch.tensor([[0]])
+    for token in (0, 2):
+        processor(ids, torch.zeros(1, 4))
+        ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
+    said = refused(processor, ids, torch.zeros(1, 4))
+    assert "no token of the vocabulary spells what must come next" in said
+    # Where another one leaves nothing, that is said as before.
+    processor = GrammarLogitsProcessor(compiled, on_error="raise")
+    said = refused(processor, torch.tensor([[0]]), torch.full((1, 4), -torch.inf))
+    assert "Another processor" in said

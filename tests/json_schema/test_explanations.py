@@ -580,3 +580,22 @@ def test_what_has_no_grammar_text_is_explained_beside_rules_with_bounds(bound: d
         matcher = tokfold.Matcher(tokfold.compile(Grammar.from_structural_tag(tag), vocabulary))
         matcher.accept_string("</think>")
         assert matcher.explain(ord("x")).reason == "byte 1 of 1, 0x78, cannot be"
+
+
+def test_a_schema_is_explained_of_which_the_conversion_needs_a_part():
+    """No grammar says when an array is *not* of two unique items; here nothing depends on it."""
+    unique = {"type": "array", "uniqueItems": True, "minItems": 2}
+    schema = {
+        "type": "object",
+        "properties": {"d": {"type": "integer"}},
+        "if": {"type": "object", "properties": {"b": unique}, "additionalProperties": False},
+        "then": {"type": "object", "properties": {}},
+    }
+    vocabulary = tokfold.Vocabulary([*BYTES, b"</s>"], stop_token_ids=[256])
+    compiled = tokfold.compile(Grammar.from_json_schema(schema), vocabulary)
+    matcher = tokfold.Matcher(compiled)
+    matcher.accept_string("{")
+    assert matcher.explain(256).reason == "the text is not complete here"
+    assert matcher.explain(ord("x")).reason == "byte 1 of 1, 0x78, cannot be"
+    matcher.accept_string('"d": 1}')
+    assert matcher.explain(256).allowed

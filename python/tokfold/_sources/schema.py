@@ -152,7 +152,7 @@ class SchemaSource(Source):
         _check("escapes", escapes, "standard", "any", "plain")
         own = _own_formats(formats)
         if (
-            isinstance(lossy, str)
+            isinstance(lossy, str | bytes)
             or not isinstance(lossy, Collection)
             or any(keyword != "uniqueItems" for keyword in lossy)
         ):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from tokfold._tags.assembly import of_tag
 from tokfold._tags.leaves import LeafCache
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt
 from tokfold.limits import Limits
-
-if TYPE_CHECKING:
-    from tokfold.vocabulary import Vocabulary
+from tokfold.vocabulary import Vocabulary, check_vocabulary
 
 __all__ = ["assemble"]
 
@@ -53,5 +49,7 @@ def assemble(
     >>> recognize(assemble({"format": tag}), "<free text>").accepted
     True
     """
+    if vocabulary is not None:
+        check_vocabulary(vocabulary)
     source = of_tag(tag, vocabulary, cache, additional_properties, limits, interrupt)
     return Grammar._of(source, limits, interrupt)
