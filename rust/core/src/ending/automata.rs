@@ -2,7 +2,7 @@
 //! such a rule reads.
 
 use super::dawg::NodeId;
-use super::walk::Walk;
+use super::tails::{KnownSteps, Tails};
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, members};
 use rustc_hash::FxHashMap;
@@ -84,7 +84,7 @@ impl Graph {
     pub(super) fn of_rule(
         rule: u32,
         network: &Network,
-        walk: &mut Walk,
+        (tails, known): (&Tails, &mut KnownSteps),
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let mut all = Self::default();
@@ -96,7 +96,7 @@ impl Graph {
             let calls = network.calls(state);
             leaves.push(is_full || !is_plain || !calls.is_empty());
             calls.iter().filter(|_| !is_full).for_each(|call| _ = all.place(call.to));
-            let steps: &[_] = if is_full { &[] } else { walk.steps_of(network, state) };
+            let steps: &[_] = if is_full { &[] } else { known.of(network, tails, state) };
             meter.spend(1 + steps.len() as u64)?;
             let steps = steps.iter().map(|&(classes, to)| (classes, all.place(to))).collect();
             all.steps.push(steps);

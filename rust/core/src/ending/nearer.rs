@@ -144,7 +144,7 @@ impl Rows {
         let network = self.network.clone();
         let mut number = None;
         let graph = match self.may_have_many(rule, &network) {
-            true => Graph::of_rule(rule, &network, &mut self.walk, meter)?,
+            true => Graph::of_rule(rule, &network, (&self.tails, &mut self.walk.steps), meter)?,
             false => Graph::default(),
         };
         if graph.states.len() >= MANY_STATES {

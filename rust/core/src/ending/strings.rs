@@ -1,6 +1,5 @@
 //! The strings of tokens, and how many tokens spell the rests of them.
 
-use super::dawg::NodeId;
 use crate::network::ClassSet;
 use crate::vocabulary::Trie;
 use rustc_hash::FxHashMap;
@@ -97,8 +96,8 @@ impl Cuts {
 /// A rest of a string, before which a frame can be left.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rest {
-    /// The node from which it leads on.
-    pub(super) node: NodeId,
+    /// The node of a [`Dawg`](super::Dawg) from which it leads on.
+    pub(super) node: u32,
     /// The number of the string.
     pub(super) index: usize,
     /// Its first letter.

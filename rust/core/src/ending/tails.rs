@@ -2,6 +2,7 @@
 
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network, insert};
+use rustc_hash::FxHashMap;
 
 /// Classes, and the state to which all of them lead.
 pub(super) type Steps = Box<[(ClassSet, u32)]>;
@@ -14,6 +15,26 @@ pub(super) struct Tails {
     /// For each rule whether it makes tail calls and no others, and so do the rules that it calls, as far as they
     /// make any: all of them together are one automaton.
     is_linear: Vec<bool>,
+}
+
+/// Where letters lead from states, remembered.
+#[derive(Default)]
+pub(super) struct KnownSteps {
+    of: FxHashMap<u32, Steps>,
+    /// Bytes held.
+    pub(super) bytes: usize,
+}
+
+impl KnownSteps {
+    /// Those of a state.
+    pub(super) fn of(&mut self, network: &Network, tails: &Tails, state: u32) -> &Steps {
+        let Self { of, bytes } = self;
+        of.entry(state).or_insert_with(|| {
+            let steps = tails.steps(network, state);
+            *bytes += 32 + size_of_val(&*steps);
+            steps
+        })
+    }
 }
 
 impl Tails {
@@ -63,7 +84,7 @@ impl Tails {
     }
 
     /// Where letters lead from a state, by way of tail calls too.
-    pub(super) fn steps(&self, network: &Network, state: u32) -> Steps {
+    fn steps(&self, network: &Network, state: u32) -> Steps {
         let calls = network.calls_to_end(state);
         let mut edges: Vec<(u32, u8)> =
             network.edges(state).map(|(class, to)| (to, class)).collect();

@@ -2,7 +2,7 @@
 
 use super::automata::Toward;
 use super::dawg::{Dawg, NodeId};
-use super::tails::{Steps, Tails};
+use super::tails::{KnownSteps, Tails};
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network, add_all, meet};
 use rustc_hash::FxHashMap;
@@ -45,8 +45,7 @@ pub(super) struct Walk {
     /// Places with calls, and those of states that count up to a bound far away: many walks meet them,
     /// so that each has one of its own.
     pub(super) met: Vec<(u32, NodeId, u32)>,
-    /// Where letters lead from a state.
-    steps: FxHashMap<u32, Steps>,
+    pub(super) steps: KnownSteps,
     /// Calls of the rules that a state goes over to, which the walk does not go on in.
     behind: FxHashMap<u32, Option<Arc<[Call]>>>,
     /// Whether walks go into a rule, by its start.
@@ -155,15 +154,9 @@ impl Walk {
         Self { tails, ..Self::default() }
     }
 
-    /// Where letters lead from a state.
-    pub(super) fn steps_of(&mut self, network: &Network, state: u32) -> &Steps {
-        let Self { steps, bytes_held, tails, .. } = self;
-        steps_of(steps, bytes_held, state, network, tails)
-    }
-
     /// Bytes held for good.
     pub(super) fn bytes(&self) -> usize {
-        self.bytes_held + self.marks.capacity() * 4
+        self.bytes_held + self.steps.bytes + self.marks.capacity() * 4
     }
 
     fn clear(&mut self) {
@@ -354,7 +347,7 @@ impl Walk {
         (network, dawg): (&Network, &mut Dawg),
     ) {
         let is_worth_it = self.nodes_met > MANY_NODES;
-        let steps = steps_of(&mut self.steps, &mut self.bytes_held, state, network, &self.tails);
+        let steps = self.steps.of(network, &self.tails, state);
         self.next_level.reached += steps.len() * (1 + nodes.len() / 4);
         for (classes, to) in steps {
             if !nodes.iter().any(|&node| meet(classes, dawg.next(node))) {
@@ -389,21 +382,6 @@ impl Walk {
 /// How many classes two sets have in common.
 fn count_both(one: &ClassSet, other: &ClassSet) -> usize {
     one.iter().zip(other).map(|(one, other)| (one & other).count_ones() as usize).sum()
-}
-
-/// The steps of a state, remembered.
-fn steps_of<'s>(
-    known: &'s mut FxHashMap<u32, Steps>,
-    bytes_held: &mut usize,
-    state: u32,
-    network: &Network,
-    tails: &Tails,
-) -> &'s Steps {
-    known.entry(state).or_insert_with(|| {
-        let steps = tails.steps(network, state);
-        *bytes_held += 32 + std::mem::size_of_val(&*steps);
-        steps
-    })
 }
 
 /// Whether a rule has few states, calls no other, and none of its states leads back to itself. No rule
