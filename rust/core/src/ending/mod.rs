@@ -5,6 +5,7 @@
 //! - `strings`: token strings, and how many tokens their rests need; `dawg`: they as a minimal acyclic
 //!   automaton over byte classes; `unions`: operations on its nodes.
 //! - `follow`: what can be read behind each rule.
+//! - `pairs`: a state with a node, and who depends on it.
 //! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
 //!   leave one, and which can matter.
 //! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
@@ -21,6 +22,7 @@ mod follow;
 mod letters;
 mod members;
 mod nearer;
+mod pairs;
 mod rows;
 mod strings;
 mod tails;

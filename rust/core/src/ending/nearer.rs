@@ -14,7 +14,8 @@
 use super::automata::{Automaton, AutomatonState, Graph, Level, Toward, UNKNOWN};
 use super::dawg::NodeId;
 use super::exits::{Exit, is_kept};
-use super::rows::{PairId, Rows};
+use super::pairs::PairId;
+use super::rows::Rows;
 use super::strings::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all};

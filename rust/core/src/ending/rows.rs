@@ -32,6 +32,7 @@
 use super::automata::{Automaton, AutomatonState, Level};
 use super::dawg::{Dawg, NodeId};
 use super::exits::{Exit, Row, is_kept, needed};
+use super::pairs::{Caller, Follower, Links, NO_LINK, Pair, PairId, Unbounded};
 use super::strings::UNREACHABLE;
 use super::tails::Tails;
 use super::walk::Walk;
@@ -39,8 +40,6 @@ use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
-
-pub(super) type PairId = u32;
 
 /// What waits to be passed on: exits between two tokens, to all; others to followers, and then to callers.
 const BETWEEN: usize = 0;
@@ -52,50 +51,6 @@ const LOOKS_AT_BYTES: u32 = if cfg!(test) { 1 } else { 32 };
 
 /// A frame that takes more tokens than this to leave is taken for one that cannot be left.
 const MOST_TOKENS: u32 = 1 << 24;
-
-/// Who takes over the exits of a pair, with the tokens finished and the bytes read before.
-#[derive(Clone, Copy)]
-struct Follower {
-    pair: PairId,
-    tokens: u32,
-    bytes: u32,
-}
-
-/// A pair that calls another.
-#[derive(Clone, Copy)]
-struct Caller {
-    pair: PairId,
-    /// Where the call returns to.
-    to: u32,
-    /// The tokens finished before, and the bytes read.
-    tokens: u32,
-    bytes: u32,
-}
-
-pub(super) struct Pair {
-    pub(super) state: u32,
-    pub(super) node: NodeId,
-    pub(super) row: Row,
-    /// The last of each, if any: a link.
-    followers: u32,
-    callers: u32,
-    is_explored: bool,
-}
-
-/// No link.
-const NO_LINK: u32 = u32::MAX;
-
-/// Lists of many pairs, in one piece of memory: an element, and the link to the one before.
-type Links<T> = Vec<(T, u32)>;
-
-/// The pair without a bound of which a pair of a state that counts takes the exits over.
-#[derive(Clone, Copy)]
-struct Unbounded {
-    pair: PairId,
-    /// Only those of at most so many bytes and tokens.
-    bytes: u32,
-    tokens: u32,
-}
 
 /// The rows of a network, as far as they were asked for.
 pub(super) struct Rows {
@@ -162,8 +117,8 @@ impl Rows {
             dawg,
             follow,
             pairs: Vec::new(),
-            followers: Vec::new(),
-            callers: Vec::new(),
+            followers: Links::default(),
+            callers: Links::default(),
             counting: FxHashMap::default(),
             unbounded: FxHashMap::default(),
             clean: Vec::new(),
@@ -260,12 +215,11 @@ impl Rows {
             }
             meter.spend(1 + (self.relaxations - before + self.dawg.take_work()) / 4)?;
             self.looks += 1;
-            let is_due = self.looks >= LOOKS_AT_BYTES;
-            if is_due {
+            if self.looks >= LOOKS_AT_BYTES {
                 self.looks = 0;
-            }
-            if is_due && !self.dawg.fits(self.most_bytes.saturating_sub(self.bytes)) {
-                return Err(Halt::Bytes);
+                if !self.dawg.fits(self.most_bytes.saturating_sub(self.bytes)) {
+                    return Err(Halt::Bytes);
+                }
             }
             if !self.has_room || self.network.refused_sets() > 0 {
                 return Err(Halt::Sets);
@@ -364,14 +318,13 @@ impl Rows {
             }
         }
         for met in walk.met.chunk_by(|a, b| a.0 == b.0) {
-            let state = met[0].0;
             self.by_bytes(&mut reached, met.iter().map(|met| (met.1, met.2)));
             for same in reached.chunk_by(|a, b| a.0 == b.0) {
                 nodes.clear();
                 nodes.extend(same.iter().map(|met| met.1));
                 let Some(node) = self.dawg.union(&mut nodes) else { continue };
-                let met = self.pair(state, node);
-                self.follow_pair(met, Follower { pair, tokens: 0, bytes: same[0].0 });
+                let leader = self.pair(met[0].0, node);
+                self.follow_pair(leader, Follower { pair, tokens: 0, bytes: same[0].0 });
             }
         }
         (self.reached, self.nodes) = (reached, nodes);
@@ -387,9 +340,7 @@ impl Rows {
     }
 
     fn add_caller(&mut self, callee: PairId, caller: Caller) {
-        let before =
-            std::mem::replace(&mut self.pairs[callee as usize].callers, self.callers.len() as u32);
-        self.callers.push((caller, before));
+        self.callers.push(&mut self.pairs[callee as usize].callers, caller);
         self.bytes += size_of::<(Caller, u32)>();
         for index in 0..self.pairs[callee as usize].row.exits.len() {
             let exit = self.pairs[callee as usize].row.exits[index];
@@ -424,11 +375,7 @@ impl Rows {
     }
 
     fn follow_pair(&mut self, leader: PairId, follower: Follower) {
-        let before = std::mem::replace(
-            &mut self.pairs[leader as usize].followers,
-            self.followers.len() as u32,
-        );
-        self.followers.push((follower, before));
+        self.followers.push(&mut self.pairs[leader as usize].followers, follower);
         self.bytes += size_of::<(Follower, u32)>();
         self.relaxations += self.pairs[leader as usize].row.exits.len() as u64;
         for index in 0..self.pairs[leader as usize].row.exits.len() {
@@ -524,7 +471,7 @@ impl Rows {
         if kind != TO_CALLERS {
             // Nobody begins to follow while an exit is taken over.
             let mut link = self.pairs[pair as usize].followers;
-            while let Some(&(follower, before)) = self.followers.get(link as usize) {
+            while let Some((follower, before)) = self.followers.get(link) {
                 let tokens = exit.tokens + follower.tokens;
                 let clean = self.clean[follower.pair as usize];
                 if is_kept(&self.dawg, &Exit { tokens, ..exit }, clean) {
@@ -533,8 +480,7 @@ impl Rows {
                 self.relaxations += 1;
                 link = before;
             }
-            let counting = self.counting.get(&pair).map_or(0, Vec::len);
-            for index in 0..counting {
+            for index in 0..self.counting.get(&pair).map_or(0, Vec::len) {
                 self.take_over_within(self.counting[&pair][index], exit);
             }
         }
@@ -545,7 +491,7 @@ impl Rows {
             return;
         }
         let mut link = self.pairs[pair as usize].callers;
-        while let Some(&(caller, before)) = self.callers.get(link as usize) {
+        while let Some((caller, before)) = self.callers.get(link) {
             self.relaxations += 1;
             self.go_on(caller, exit);
             link = before;
