@@ -60,6 +60,16 @@ def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
         raise
 
 
+def utf8_of(text: str) -> bytes | None:
+    """The UTF-8 of a text; None of one with a lone surrogate, which has none."""
+    if not isinstance(text, str):
+        raise wrong_type("text", "a str", text)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return None
+
+
 def check_limits(limits: Limits | None) -> None:
     """Refuse what are no limits."""
     from tokfold.limits import Limits

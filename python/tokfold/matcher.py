@@ -23,6 +23,7 @@ from tokfold._checks import (
     checked_tokens,
     no_bytes,
     shared,
+    utf8_of,
     wrong_type,
 )
 from tokfold._forced import written
@@ -320,13 +321,8 @@ class Matcher(metaclass=Named):
 
         A text with a lone surrogate has no UTF-8, and no grammar takes it.
         """
-        if not isinstance(text, str):
-            raise wrong_type("text", "a str", text)
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            return False
-        return self.accept_bytes(data, interrupt=interrupt)
+        data = utf8_of(text)
+        return data is not None and self.accept_bytes(data, interrupt=interrupt)
 
     def accept_tokens(self, token_ids: Sequence[int], *, interrupt: Interrupt | None = None) -> int:
         """Read the longest prefix of some tokens that can follow, each as a step; how many.

@@ -443,3 +443,11 @@ def test_a_call_that_is_interrupted_changes_nothing(monkeypatch):
         with pytest.raises(KeyboardInterrupt):
             first.device_bitmask()
     assert answers(first) == answers(second)
+
+
+def test_what_is_no_text_is_said_as_on_the_cpu():
+    for matcher in pair_of(tokfold.Grammar.from_ebnf(STACKS)):
+        assert not matcher.accept_string("\ud800")  # it has no UTF-8
+        with pytest.raises(tokfold.ArgumentTypeError, match="text must be a str, not bytes"):
+            matcher.accept_string(b"a")
+        assert matcher.accept_string("a")

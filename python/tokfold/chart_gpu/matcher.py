@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import bitmask_row, check_number, checked_token, checked_tokens
+from tokfold._checks import bitmask_row, check_number, checked_token, checked_tokens, utf8_of
 from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
@@ -220,7 +220,8 @@ class DeviceMatcher:
 
     def accept_string(self, text: str, *, interrupt: Interrupt | None = None) -> bool:
         """As :meth:`tokfold.Matcher.accept_string`."""
-        return self.accept_bytes(text.encode(), interrupt=interrupt)
+        data = utf8_of(text)
+        return data is not None and self.accept_bytes(data, interrupt=interrupt)
 
     def _accept(self, token_id: int) -> bool:
         self._refuse_ended()

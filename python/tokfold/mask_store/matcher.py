@@ -18,6 +18,7 @@ from tokfold._checks import (
     checked_token,
     checked_tokens,
     no_bytes,
+    utf8_of,
     wrong_type,
 )
 from tokfold.errors import MatcherStateError, VocabularyError
@@ -144,13 +145,8 @@ class StoreMatcher:
 
         A text with a lone surrogate has no UTF-8, and no grammar takes it.
         """
-        if not isinstance(text, str):
-            raise wrong_type("text", "a str", text)
-        try:
-            data = text.encode()
-        except UnicodeEncodeError:
-            return False
-        return self.accept_bytes(data)
+        data = utf8_of(text)
+        return data is not None and self.accept_bytes(data)
 
     def accept_bytes(self, data: bytes) -> bool:
         """Read bytes as one step, however they would be tokenized; as :meth:`accept_token`.
