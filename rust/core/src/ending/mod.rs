@@ -1,13 +1,10 @@
-//! The fewest tokens with which a text can end.
-//!
-//! Design: docs/design/ending-in-time.md.
+//! The fewest tokens with which a text can end. Design: docs/design/ending-in-time.md.
 //!
 //! - `strings`: token strings, and how many tokens their rests need; `dawg`: they as a minimal acyclic
 //!   automaton over byte classes; `unions`: operations on its nodes.
-//! - `follow`: what can be read behind each rule.
-//! - `pairs`: a state with a node, and who depends on it.
-//! - `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways to
-//!   leave one, and which can matter.
+//! - `follow`: what can be read behind each rule, and where frames are left; `pairs`: states with nodes, and who depends
+//!   on them; `rows`: the fewest tokens with which each frame of a stack can be left, by saturation; `exits`: the ways
+//!   to leave one, and which can matter.
 //! - `walk`: what a state leads to by letters alone, within one token; `tails`: states that only go over to another
 //!   rule; `automata`: rules without calls, and `nearer`: their rows, by tokens that lead toward the end first.
 //! - `letters`: the same in letters, which bounds it without any table; `members`: that of members in any order.
