@@ -13,7 +13,7 @@ use std::hash::{Hash, Hasher};
 /// A node of a [`Dawg`].
 pub(crate) type NodeId = u32;
 
-/// The tokens of a node at which no frame can be left: nobody asks.
+/// The bound on the tokens of a node at which no frame can be left: no exit is there, so nothing reads the bound.
 pub(super) const UNASKED: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -149,9 +149,15 @@ impl Making {
         node
     }
 
-    /// The rests of strings behind which a frame can be left, by the node from which they lead on: each string of a
-    /// node once. Nodes at which no frame can be left keep no bound.
-    fn rests(&mut self, strings: &Strings, Cuts { last, next }: Cuts) -> Vec<Rest> {
+    /// The rests of strings before which a frame can be left, by the node from which they lead on: each string of a
+    /// node once. No frame is left within a token that is taken whole. Nodes at which no frame can be left keep no
+    /// bound.
+    fn rests(
+        &mut self,
+        strings: &Strings,
+        escape: Option<u8>,
+        Cuts { last, next }: Cuts,
+    ) -> Vec<Rest> {
         let Self { dawg, .. } = self;
         let mut rests = Vec::new();
         // The nodes on the path of a string, and whether this is the first prefix that leads there and ends with a
@@ -159,6 +165,9 @@ impl Making {
         let mut path: Vec<(NodeId, bool)> = vec![(dawg.root(), false)];
         let mut before: &[u8] = &[];
         for (index, string) in strings.iter().enumerate() {
+            if escape.is_some_and(|escape| string.first() == Some(&escape)) {
+                continue;
+            }
             path.truncate(shared(before, string) + 1);
             for &letter in &string[path.len() - 1..] {
                 let Some(node) = dawg.child(path[path.len() - 1].0, letter) else { break };
@@ -181,13 +190,7 @@ impl Making {
 
     /// Bounds the tokens of nodes by those that the rests of strings need, and finds for each node the strings that
     /// need more than one token by themselves. `needs` says how many each rest needs.
-    fn bound_tokens(
-        &mut self,
-        strings: &Strings,
-        mut rests: Vec<Rest>,
-        needs: &[u32],
-        escape: Option<u8>,
-    ) {
+    fn bound_tokens(&mut self, strings: &Strings, mut rests: Vec<Rest>, needs: &[u32]) {
         let Self { dawg, .. } = self;
         dawg.reached = dawg.len();
         dawg.most_tokens = 1;
@@ -195,10 +198,7 @@ impl Making {
             let needed = needs[strings.start(index) + at];
             let bound = &mut dawg.nodes[node as usize].tokens;
             *bound = needed.max(*bound);
-            // No frame is left within a token that is taken whole.
-            if strings.get(index).first().copied() != escape {
-                dawg.most_tokens = dawg.most_tokens.max(needed);
-            }
+            dawg.most_tokens = dawg.most_tokens.max(needed);
             needed > 1
         });
         // Those of a node stay sorted.
@@ -244,12 +244,12 @@ impl Dawg {
         // No other node is the root, though one may do the same: between tokens costs differ.
         let all = making.close_all();
         making.dawg.root = making.dawg.push(false, &all.children, 0);
-        let rests = making.rests(&strings, cuts);
+        let rests = making.rests(&strings, escape, cuts);
         let needs = match std::ptr::eq(trie, whole) {
-            true => making.dawg.spelled(&strings, &rests, escape),
-            false => spelled(&strings, &rests, whole, &class, escape),
+            true => making.dawg.spelled(&strings, &rests),
+            false => spelled(&strings, &rests, whole, &class),
         };
-        making.bound_tokens(&strings, rests, &needs, escape);
+        making.bound_tokens(&strings, rests, &needs);
         making.dawg
     }
 
@@ -392,13 +392,13 @@ impl Dawg {
     }
 
     /// How many of these tokens spell rests of strings, as [`spelled`] has it.
-    fn spelled(&self, strings: &Strings, rests: &[Rest], escape: Option<u8>) -> Vec<u32> {
+    fn spelled(&self, strings: &Strings, rests: &[Rest]) -> Vec<u32> {
         let mut needs = vec![UNREACHABLE; strings.letters.len()];
         let mut needed = Vec::new();
         for of_string in rests.chunk_by(|a, b| a.index == b.index) {
             let Rest { index, at: first, .. } = of_string[0];
             let string = strings.get(index);
-            if !is_spelled(string, escape) {
+            if !is_spelled(string) {
                 continue;
             }
             needed.clear();

@@ -1,7 +1,7 @@
 //! Ways to leave a frame, and which of them can matter beside others (docs/design/ending-in-time.md, "What may be
 //! dropped").
 
-use super::dawg::{Dawg, NodeId};
+use super::dawg::{Dawg, NodeId, UNASKED};
 use super::strings::UNREACHABLE;
 use crate::budget::Halt;
 use crate::stacks::SetId;
@@ -64,6 +64,7 @@ pub(super) fn needed(dawg: &mut Dawg, exit: Exit, clean: u32) -> Option<Exit> {
 
 /// Whether an exit can matter beside one between two tokens that costs so many.
 pub(super) fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
+    debug_assert!(dawg.tokens(exit.node) != UNASKED, "a frame is left where none can be: {exit:?}");
     match exit.node == dawg.root() {
         true => exit.tokens <= clean,
         false => exit.tokens + 1 < clean.saturating_add(dawg.tokens(exit.node)),

@@ -12,7 +12,7 @@
 //! at-sign and a quotation mark, say.
 
 use super::automata::{Automaton, AutomatonState, Graph, Level, Toward, UNKNOWN};
-use super::dawg::NodeId;
+use super::dawg::{NodeId, UNASKED};
 use super::exits::{Exit, is_kept};
 use super::pairs::PairId;
 use super::rows::Rows;
@@ -238,6 +238,7 @@ impl Rows {
             all.flat_map(|node| self.dawg.children_by(node, &last)).collect();
         nodes.sort_unstable();
         nodes.dedup();
+        nodes.retain(|&node| self.dawg.tokens(node) != UNASKED);
         let hard = |&node: &NodeId| {
             let hard = self.dawg.harder(node, 1)?;
             self.dawg.beginning_with(hard, &follow)

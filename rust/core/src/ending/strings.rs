@@ -75,8 +75,8 @@ pub(super) fn shared(before: &[u8], string: &[u8]) -> usize {
 }
 
 /// Whether it is found out what the suffixes of a string need.
-pub(super) fn is_spelled(string: &[u8], escape: Option<u8>) -> bool {
-    string.len() <= LONGEST_SPELLED && string.first().copied() != escape
+pub(super) fn is_spelled(string: &[u8]) -> bool {
+    string.len() <= LONGEST_SPELLED
 }
 
 /// Between which letters a frame can be left within a token: nobody asks for the tokens of other rests.
@@ -207,7 +207,6 @@ pub(super) fn spelled(
     rests: &[Rest],
     whole: &Trie,
     class: &impl Fn(&Trie, u32) -> u8,
-    escape: Option<u8>,
 ) -> Vec<u32> {
     let mut needs = vec![UNREACHABLE; strings.letters.len()];
     let are_most = rests.len() > strings.letters.len() / 2;
@@ -216,7 +215,7 @@ pub(super) fn spelled(
     let mut ends: Vec<(Rest, u32)> = Vec::new();
     for rests in rests.chunk_by(|a, b| a.index == b.index) {
         let string = strings.get(rests[0].index);
-        let is_there = is_spelled(string, escape)
+        let is_there = is_spelled(string)
             && match are_most {
                 true => suffixes.turn_to(string, rests[0].at..string.len()),
                 false => suffixes.turn_to(string, rests.iter().map(|rest| rest.at)),
@@ -403,7 +402,7 @@ mod tests {
                 .filter(|&(index, at)| is_asked(strings.get(index), at))
                 .map(|(index, at)| Rest { node: 0, index, at })
                 .collect();
-            let found = spelled(&strings, &rests, &of(&whole), &class, None);
+            let found = spelled(&strings, &rests, &of(&whole), &class);
             for (index, string) in strings.iter().enumerate() {
                 let mut fewest = vec![UNREACHABLE; string.len() + 1];
                 fewest[string.len()] = 0;

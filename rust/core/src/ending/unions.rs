@@ -129,7 +129,8 @@ impl Dawg {
         let known = &mut self.nodes[node as usize];
         known.tokens = known.tokens.min(tokens);
         if node as usize >= before && tokens == UNASKED {
-            known.hard = Some(node); // whoever asks gets all strings
+            // No exit is at this node, so it takes no work: all its strings count as hard.
+            known.hard = Some(node);
         } else if node as usize >= before && tokens > 1 {
             let from = from();
             if let Origin::Union(nodes) = &from {
