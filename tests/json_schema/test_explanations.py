@@ -474,7 +474,8 @@ def test_explanations_are_bounded() -> None:
                 "properties": {
                     "x": {
                         "properties": {f"n{i}": {} for i in range(14)},
-                        "minProperties": 13,
+                        "dependentRequired": {f"n{i}": [f"n{(i + 7) % 14}"] for i in range(14)},
+                        "maxProperties": 9,
                         "additionalProperties": False,
                     }
                 }

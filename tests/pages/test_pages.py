@@ -23,7 +23,7 @@ PAGES = {
     "from-llama-cpp": 1,
     "from-llguidance": 1,
     "from-outlines": 1,
-    "json-schema": 17,
+    "json-schema": 18,
     "lark": 11,
     "masked": 6,
     "names": 1,

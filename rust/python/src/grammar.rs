@@ -175,7 +175,8 @@ impl Grammar {
             let refused = Error::Unsupported {
                 construct: "members in any order".into(),
                 message: "grammar text cannot say that members stand in any order, each at most \
-                          once; pass key_order=\"schema\" for a grammar that has a text"
+                          once; for a grammar that has a text pass key_order=\"schema\", and where \
+                          propertyNames lists names, list them in properties"
                     .into(),
                 position: self.inner.rule(self.inner.root()).position,
             };

@@ -38,6 +38,15 @@ fn combined(some: &[Choice], others: &[Choice]) -> Option<Vec<Choice>> {
 }
 
 impl Converter<'_> {
+    /// An alternative of which the names keep to their order, unless the options say otherwise.
+    pub(super) fn alternative(&self, formula: FormulaId, order: OrderId) -> Alternative {
+        let in_order = match self.options.key_order {
+            KeyOrder::Schema => self.orders.get(order).len() as u32,
+            KeyOrder::Any => 0,
+        };
+        Alternative { formula, order, in_order }
+    }
+
     /// The alternatives of the objects that meet some conditions, within a formula. `whole` is the
     /// formula of all of them.
     pub(super) fn object_alternatives(
@@ -51,7 +60,7 @@ impl Converter<'_> {
         if whole == FormulaId::FALSE {
             let order = self.orders.intern(Box::default());
             return Ok(Alternatives {
-                own: [Alternative { formula: whole, order }].into(),
+                own: [self.alternative(whole, order)].into(),
                 all: None,
                 chained: None,
             });
@@ -99,7 +108,7 @@ impl Converter<'_> {
             let order = self.order(conditions, formula, &none)?;
             let chained = if in_any_order { None } else { self.chained(conditions, order)? };
             return Ok(Alternatives {
-                own: [Alternative { formula, order }].into(),
+                own: [self.alternative(formula, order)].into(),
                 all: None,
                 chained,
             });
@@ -107,17 +116,18 @@ impl Converter<'_> {
         let mut out = Vec::with_capacity(by_order.len());
         for (order, formulas) in by_order {
             let formula = self.formulas.or(formulas);
-            out.push(Alternative { formula, order });
+            out.push(self.alternative(formula, order));
         }
         if let ([one], true) = (out.as_mut_slice(), in_any_order) {
-            one.order = self.order(conditions, one.formula, &Choice::default())?;
+            let order = self.order(conditions, one.formula, &Choice::default())?;
+            *one = self.alternative(one.formula, order);
         }
         let mut all = None;
         if out.len() > 1 {
             let formulas: Vec<FormulaId> = out.iter().map(|one| one.formula).collect();
             let formula = if closes { self.formulas.or(formulas) } else { whole };
             let order = self.order(conditions, formula, &Choice::default())?;
-            all = Some(Alternative { formula, order });
+            all = Some(self.alternative(formula, order));
         }
         let last = all.or(out.first().copied()).filter(|_| !in_any_order);
         let chained = last.map_or(Ok(None), |last| self.chained(conditions, last.order))?;

@@ -257,11 +257,13 @@ pub(super) struct ValueKey {
     pub(super) objects: AlternativesId,
 }
 
-/// An alternative of an object: what its members satisfy, and the order of the names that it knows.
+/// An alternative of an object: what its members satisfy, and the names that it knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Alternative {
     pub(super) formula: FormulaId,
     pub(super) order: OrderId,
+    /// How many of the names keep to their order. The others come behind these, in any order.
+    pub(super) in_order: u32,
 }
 
 impl ValueKey {

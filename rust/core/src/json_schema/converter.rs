@@ -106,6 +106,8 @@ pub(super) struct Converter<'a> {
     pub(super) value_keys: FxHashMap<ValueDemand, ValueKey>,
     pub(super) objects: Vec<ObjectAutomaton>,
     pub(super) object_numbers: FxHashMap<AlternativesId, ObjectId>,
+    /// The other names of an object beside some known ones, where they are few.
+    pub(super) listed: FxHashMap<(FormulaId, OrderId), OrderId>,
     /// The choices of branches that a schema leaves.
     pub(super) choices: FxHashMap<SchemaId, Rc<[Choice]>>,
     /// For the `oneOf` of a schema, what its branches overlap of each other.
@@ -187,6 +189,7 @@ impl<'a> Converter<'a> {
             value_keys: FxHashMap::default(),
             objects: Vec::new(),
             object_numbers: FxHashMap::default(),
+            listed: FxHashMap::default(),
             choices: FxHashMap::default(),
             overlaps: FxHashMap::default(),
             arrays: Vec::new(),

@@ -5,11 +5,12 @@
 //! the same name is due are one state, so they share what they begin with. In any order, a state also
 //! says which of the known names were read.
 //!
-//! Files: `names` (classes of other names), `ordered` (schema order), `spent` (what no longer matters once its names
+//! Files: `names` (classes of other names), `listed` (other names that are few, in any order), `ordered` (schema order), `spent` (what no longer matters once its names
 //! were read), `unjoined` (objects that are a chain of members), `tails` (what is left of such chains, equal ones once),
 //! `told_apart` (unions of such chains, by a member of which each has texts of its own). Any order stands here where few
 //! names are known, and in [`unordered`](super::unordered) else.
 
+mod listed;
 mod names;
 mod ordered;
 mod spent;
@@ -24,15 +25,16 @@ use super::atoms::{Alternative, Alternatives, AlternativesId, ObjectId, OrderId}
 use super::automata::{MemberEdge, MemberName, ObjectAutomaton, ObjectState};
 use super::converter::Converter;
 use super::formula::FormulaId;
-use super::options::{KeyOrder, Style};
+use super::options::KeyOrder;
 use super::step::Member;
 use crate::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use std::rc::Rc;
 
-/// Known names whose sets are written out where members may stand in any order: so many in any case, and
-/// so many that matter for what may follow.
+/// Known names whose sets are written out where members may stand in any order: so many in any case, so many where the
+/// schema lists them without an order, and so many that matter for what may follow.
 const FEW_UNORDERED: usize = 5;
+const FEW_LISTED: usize = 7;
 pub(super) const MOST_UNORDERED: usize = 12;
 
 /// The error of an object in which it matters for what may follow which of many names were read.
@@ -78,10 +80,10 @@ impl Converter<'_> {
     fn make_object(&mut self, alternatives: AlternativesId) -> Result<ObjectAutomaton> {
         let Alternatives { own, all, chained } =
             (**self.alternative_sets.get(alternatives)).clone();
-        if let (KeyOrder::Any, [one]) = (self.options.key_order, &*own)
-            && !self.orders.get(one.order).is_empty()
+        if let ([one], None) = (&*own, &all)
+            && let Some(automaton) = self.without_order(*one)?
         {
-            return self.make_in_any_order(one);
+            return Ok(automaton);
         }
         let Some(all) = all else {
             return match (&*own, chained) {
@@ -99,10 +101,13 @@ impl Converter<'_> {
         // itself, or all go together.
         let are_few =
             own.len() <= FEW_ALTERNATIVES && self.orders.get(all.order).len() <= FEW_NAMES;
-        let mut keep_to_their_names = true;
-        for alternative in own.iter() {
+        let (mut keep_to_their_names, mut is_listed) = (true, false);
+        for &alternative in own.iter() {
             keep_to_their_names &= self.has_no_others(alternative.formula)?;
+            is_listed |= self.with_listed(alternative, false)? != alternative;
         }
+        // Names that one alternative lists would repeat where all of them together have too many.
+        let are_few = are_few && (!is_listed || self.with_listed(all, false)? != all);
         let mut in_common = Vec::new();
         if own.len() <= SOME_ALTERNATIVES && (keep_to_their_names || !are_few) {
             in_common = self.in_common_order(&own, all.order)?;
@@ -157,7 +162,7 @@ impl Converter<'_> {
     ) -> Result<ObjectAutomaton> {
         let room = Room { at_a_place: MOST_CONDITIONS_APART, ..Room::ANY };
         for order in [alternative.order, chained] {
-            let alternative = Alternative { order, ..*alternative };
+            let alternative = self.alternative(alternative.formula, order);
             if let Some(automaton) = self.make_ordered(&[alternative], true, room)? {
                 return Ok(automaton);
             }
@@ -165,18 +170,51 @@ impl Converter<'_> {
         self.in_one_order(&[*alternative])
     }
 
-    /// The automaton of an object whose names may come in any order.
-    fn make_in_any_order(&mut self, alternative: &Alternative) -> Result<ObjectAutomaton> {
+    /// The automaton of an alternative none of whose names keeps to an order; `None` where some do, or none is known.
+    /// Names that are only listed may repeat where it matters which of many were read.
+    fn without_order(&mut self, alternative: Alternative) -> Result<Option<ObjectAutomaton>> {
+        let with_listed = self.with_listed(alternative, true)?;
+        if with_listed.in_order > 0 {
+            return Ok(None);
+        }
+        if with_listed != alternative {
+            let before = self.num_states;
+            if let Some(automaton) = self.make_in_any_order(&with_listed, true)? {
+                return Ok(Some(automaton));
+            }
+            self.num_states = before;
+        }
+        match self.orders.get(alternative.order).len() {
+            0 => Ok(None),
+            names => {
+                let automaton = self.make_in_any_order(&alternative, false)?;
+                automaton.map(Some).ok_or_else(|| too_many_unordered(names))
+            }
+        }
+    }
+
+    /// The automaton of an object whose names may come in any order; `None` where it matters which of many were read.
+    fn make_in_any_order(
+        &mut self,
+        alternative: &Alternative,
+        is_listed: bool,
+    ) -> Result<Option<ObjectAutomaton>> {
         let (whole, order) = (alternative.formula, alternative.order);
         let names = self.orders.get(order).clone();
         // Elements know no guards: there all sets are written out.
-        let has_guards = matches!(self.options.style, Style::Json | Style::Gemma);
+        let has_guards = self.options.style.has_guards();
         if !has_guards && names.len() > MOST_UNORDERED {
-            return Err(too_many_unordered(names.len()));
+            return Ok(None);
         }
-        if has_guards && names.len() > FEW_UNORDERED {
-            let automaton = self.make_unordered(alternative)?;
-            return automaton.ok_or_else(|| too_many_unordered(names.len()));
+        let few = match self.options.key_order {
+            KeyOrder::Schema => FEW_LISTED,
+            KeyOrder::Any => FEW_UNORDERED,
+        };
+        if has_guards && names.len() > few {
+            return match is_listed {
+                true => self.make_listed(alternative),
+                false => self.make_unordered(alternative),
+            };
         }
         let classes = self.name_classes(whole, &names)?;
         let spent = self.spent_with(whole, &names)?;
@@ -219,7 +257,7 @@ impl Converter<'_> {
             states.push(state);
         }
         let (alternatives, states) = (Rc::from([*alternative]), Rc::new(states));
-        Ok(ObjectAutomaton { alternatives, order, states, classes, required: None })
+        Ok(Some(ObjectAutomaton { alternatives, order, states, classes, required: None }))
     }
 
     /// Counts a state of an object or array.

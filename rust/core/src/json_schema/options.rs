@@ -60,6 +60,13 @@ pub enum Style {
     Gemma,
 }
 
+impl Style {
+    /// Whether a matcher can remember which members of an object it read. Elements have no rule for a member.
+    pub(super) fn has_guards(self) -> bool {
+        matches!(self, Self::Json | Self::Gemma)
+    }
+}
+
 /// Special tokens of a vocabulary, which the marks of a style take whole; values and names hold none.
 #[derive(Clone, Debug, Default)]
 pub struct Markers {
@@ -124,6 +131,14 @@ impl SchemaOptions {
     pub(super) fn pattern_of_format(&self, name: &str) -> Option<&Pattern> {
         let mut named = self.formats.iter().filter(|(known, _)| **known == *name);
         named.next().map(|(_, pattern)| pattern)
+    }
+
+    /// Whether a name that is known has the same texts as one of a class of other names: what encloses or ends names
+    /// takes nothing from it.
+    pub(super) fn spells_as_known(&self, name: &str) -> bool {
+        let is_plain = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+        let is_alone = self.style == Style::Json || !name.is_empty() && name.chars().all(is_plain);
+        is_alone && !self.excludes.iter().any(|text| name.contains(&**text))
     }
 }
 

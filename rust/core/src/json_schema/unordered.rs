@@ -109,7 +109,7 @@ impl Converter<'_> {
         &mut self,
         alternative: &Alternative,
     ) -> Result<Option<ObjectAutomaton>> {
-        let Alternative { formula: whole, order } = *alternative;
+        let &Alternative { formula: whole, order, .. } = alternative;
         let names = self.orders.get(order).clone();
         let classes = self.name_classes(whole, &names)?;
         let begins = |most_states| ExplorationPlan {
@@ -134,6 +134,29 @@ impl Converter<'_> {
             return Ok(Some(automaton));
         }
         self.explore_mattering(&ExplorationPlan { moves_matter: false, ..begins(usize::MAX) })
+    }
+
+    /// The same where the names are those that the schema lists without an order; `None` also where it is not sure that
+    /// each beginning has an end, which counts of members may leave open.
+    pub(super) fn make_listed(
+        &mut self,
+        alternative: &Alternative,
+    ) -> Result<Option<ObjectAutomaton>> {
+        let &Alternative { formula: whole, order, .. } = alternative;
+        let names = self.orders.get(order).clone();
+        let classes = &self.name_classes(whole, &names)?[..];
+        for moves_matter in [false, true] {
+            let (supposed, most_states) = (None, MANY_STATES);
+            let plan =
+                ExplorationPlan { whole, order, classes, supposed, most_states, moves_matter };
+            if let Some(automaton) = self.explore_mattering(&plan)?
+                && let Some(required) = &automaton.required
+                && live(&automaton, required, names.len(), |_| true, self.bounds.budget)?.is_some()
+            {
+                return Ok(Some(automaton));
+            }
+        }
+        Ok(None)
     }
 
     /// The automaton whose states say which of the names that matter were read; `None` where too many do,
@@ -212,7 +235,7 @@ impl Converter<'_> {
         let (classes, required) = (begin.classes.to_vec(), Some(required));
         let (states, required) = (Rc::new(states), required.map(Rc::new));
         let &ExplorationPlan { whole, order, .. } = begin;
-        let alternatives = Rc::from([Alternative { formula: whole, order }]);
+        let alternatives = Rc::from([Alternative { formula: whole, order, in_order: 0 }]);
         Ok(Explored::Done(ObjectAutomaton { alternatives, order, states, classes, required }))
     }
 

@@ -12,7 +12,6 @@ use crate::json_schema::atoms::{
 use crate::json_schema::automata::{ArrayAutomaton, NameClass};
 use crate::json_schema::converter::Converter;
 use crate::json_schema::formula::FormulaId;
-use crate::json_schema::options::KeyOrder;
 use crate::json_schema::scalars::is_regular_expression;
 use crate::json_schema::step::Member;
 use crate::json_schema::value::{Arena, JsonNode, JsonNodeId};
@@ -38,10 +37,25 @@ pub(super) struct OpenObject {
     alternative: Alternative,
     pub(super) formula: FormulaId,
     pub(super) names: Rc<[NameId]>,
-    /// How many of the names are done, where they come in order.
-    pub(super) place: usize,
-    /// Which were read, where they come in any.
-    pub(super) read: Rc<[bool]>,
+    /// How many of the names that keep to their order are done.
+    place: usize,
+    /// Which of the others were read.
+    read: Rc<[bool]>,
+}
+
+impl OpenObject {
+    /// How many of the names keep to their order.
+    fn in_order(&self) -> usize {
+        self.alternative.in_order as usize
+    }
+
+    /// Whether a name was read, or left out.
+    fn is_done(&self, index: usize) -> bool {
+        match index.checked_sub(self.in_order()) {
+            Some(index) => self.read[index],
+            None => index < self.place,
+        }
+    }
 }
 
 /// An array of which some items were read.
@@ -97,10 +111,6 @@ impl SchemaWalk<'_, '_> {
         Ok(self.arena.node(node).as_str().map(str::to_owned))
     }
 
-    pub(super) fn is_in_any_order(&self) -> bool {
-        self.converter.options.key_order == KeyOrder::Any
-    }
-
     /// The objects among what is possible.
     pub(super) fn objects(&self, possible: &[Possible]) -> Vec<OpenObject> {
         let of_alternatives = possible.iter().flat_map(|one| {
@@ -113,7 +123,7 @@ impl SchemaWalk<'_, '_> {
         of_alternatives
             .map(|(of, alternative)| {
                 let names: Rc<[NameId]> = self.converter.orders.get(alternative.order)[..].into();
-                let read = vec![false; if self.is_in_any_order() { names.len() } else { 0 }];
+                let read = vec![false; names.len() - alternative.in_order as usize];
                 let formula = alternative.formula;
                 OpenObject { of, alternative, formula, names, place: 0, read: read.into() }
             })
@@ -163,29 +173,30 @@ impl SchemaWalk<'_, '_> {
     ) -> Result<std::result::Result<Vec<(Possible, OpenObject)>, RefusedName>> {
         let number = self.converter.name(name);
         let known = object.names.iter().position(|&known| known == number);
-        let in_any_order = self.is_in_any_order();
+        let in_order = object.in_order();
         let mut next = object.clone();
+        let until = match known {
+            Some(index) if index < object.place => return Ok(Err(RefusedName::TooLate)),
+            Some(index) if index >= in_order && object.is_done(index) => {
+                return Ok(Err(RefusedName::Repeated));
+            }
+            _ => known.map_or(in_order, |index| index.min(in_order)),
+        };
+        for &left_out in &object.names[object.place..until] {
+            next.formula = self.converter.absent(next.formula, left_out, 0)?;
+            if next.formula == FormulaId::FALSE {
+                return Ok(Err(RefusedName::Missing(left_out)));
+            }
+        }
+        next.place = until;
         match known {
-            Some(index) if in_any_order => {
-                if object.read[index] {
-                    return Ok(Err(RefusedName::Repeated));
-                }
+            Some(index) if index < in_order => next.place += 1,
+            Some(index) => {
                 let mut read = object.read.to_vec();
-                read[index] = true;
+                read[index - in_order] = true;
                 next.read = read.into();
             }
-            Some(index) if index < object.place => return Ok(Err(RefusedName::TooLate)),
-            _ if in_any_order => {}
-            _ => {
-                let until = known.unwrap_or(object.names.len());
-                for &left_out in &object.names[object.place..until] {
-                    next.formula = self.converter.absent(next.formula, left_out, 0)?;
-                    if next.formula == FormulaId::FALSE {
-                        return Ok(Err(RefusedName::Missing(left_out)));
-                    }
-                }
-                next.place = known.map_or(until, |index| index + 1);
-            }
+            None => {}
         }
         let asked = match known {
             Some(_) => self.converter.present(next.formula, Member::Named(number), 0)?,
@@ -225,10 +236,8 @@ impl SchemaWalk<'_, '_> {
         if !self.next_names(object, 0)?.is_empty() {
             return Ok(true);
         }
-        let formula = match self.is_in_any_order() {
-            true => object.formula,
-            false => self.without_rest(object)?,
-        };
+        // Names in any order may still come behind others.
+        let formula = self.without_names(object, object.in_order())?;
         for class in self.name_classes(object)?.iter() {
             let asked = self.converter.present(formula, Member::Other(class), 0)?;
             if !self.edges(asked)?.is_empty() {
@@ -238,15 +247,11 @@ impl SchemaWalk<'_, '_> {
         Ok(false)
     }
 
-    /// What an open object asks for where no known name comes any more.
-    fn without_rest(&mut self, object: &OpenObject) -> Result<FormulaId> {
+    /// What an open object asks for where none of the first so many known names comes any more.
+    fn without_names(&mut self, object: &OpenObject, count: usize) -> Result<FormulaId> {
         let mut formula = object.formula;
-        for (index, &name) in object.names.iter().enumerate() {
-            let is_done = match object.read.get(index) {
-                Some(&read) => read,
-                None => index < object.place,
-            };
-            if !is_done {
+        for (index, &name) in object.names[..count].iter().enumerate() {
+            if !object.is_done(index) {
                 formula = self.converter.absent(formula, name, 0)?;
             }
         }
@@ -257,11 +262,9 @@ impl SchemaWalk<'_, '_> {
     pub(super) fn missing(&mut self, object: &OpenObject) -> Result<Vec<NameId>> {
         let mut out = Vec::new();
         for (index, &name) in object.names.iter().enumerate() {
-            let is_done = match object.read.get(index) {
-                Some(&read) => read,
-                None => index < object.place,
-            };
-            if !is_done && self.converter.absent(object.formula, name, 0)? == FormulaId::FALSE {
+            if !object.is_done(index)
+                && self.converter.absent(object.formula, name, 0)? == FormulaId::FALSE
+            {
                 out.push(name);
             }
         }
@@ -270,7 +273,7 @@ impl SchemaWalk<'_, '_> {
 
     /// Whether an open object may end.
     pub(super) fn may_end(&mut self, object: &OpenObject) -> Result<bool> {
-        let formula = self.without_rest(object)?;
+        let formula = self.without_names(object, object.names.len())?;
         Ok(self.converter.ends(formula))
     }
 
@@ -440,11 +443,7 @@ impl SchemaWalk<'_, '_> {
         let mut seen: FxHashSet<NameId> = FxHashSet::default();
         let mut formula = object.formula;
         for (index, &name) in object.names.iter().enumerate() {
-            let is_done = match object.read.get(index) {
-                Some(&read) => read,
-                None => index < object.place,
-            };
-            if is_done || !seen.insert(name) {
+            if object.is_done(index) || !seen.insert(name) {
                 continue;
             }
             if out.len() > most {
@@ -454,7 +453,7 @@ impl SchemaWalk<'_, '_> {
             if !self.edges(asked)?.is_empty() {
                 out.push(name);
             }
-            if !self.is_in_any_order() {
+            if index < object.in_order() {
                 formula = self.converter.absent(formula, name, 0)?;
                 if formula == FormulaId::FALSE {
                     break;

@@ -4,7 +4,8 @@ use crate::error::{Error, Result};
 use crate::json_schema::atoms::{Atom, LanguageId, NameId, SchemaId, SchemaKey, Type};
 use crate::json_schema::automata::NameClass;
 use crate::json_schema::converter::Converter;
-use crate::json_schema::formula::FormulaId;
+use crate::json_schema::formula::{Formula, FormulaId};
+use crate::json_schema::value::JsonNode;
 use crate::regular::Dfa;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
@@ -174,5 +175,44 @@ impl Converter<'_> {
             .iter()
             .map(|(pattern, _)| self.pattern(node, "patternProperties", pattern))
             .collect()
+    }
+
+    /// Whether it is plain that an object has no names but those that its formula mentions.
+    pub(in crate::json_schema) fn has_no_others(&self, formula: FormulaId) -> Result<bool> {
+        let names_all = |schema: SchemaId| -> Result<bool> {
+            let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
+            Ok(self.object_of(node, "patternProperties").is_none()
+                && self.schemas.subschema(node, "unevaluatedProperties")?.is_none()
+                && !self.lists_values(node))
+        };
+        for part in self.formulas.conjuncts(formula) {
+            let Formula::Literal(atom, true) = *self.formulas.get(part) else { continue };
+            match self.atom(atom) {
+                Atom::UnevaluatedProperties(owner, branches)
+                    if self.key(*owner) == SchemaKey::Closed =>
+                {
+                    let mut all = true;
+                    for &(_, branch) in branches {
+                        let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
+                        all &= names_all(branch)?
+                            && self.schemas.subschema(node, "additionalProperties")?.is_none();
+                    }
+                    if all {
+                        return Ok(true);
+                    }
+                }
+                Atom::Properties(schema) => {
+                    let SchemaKey::Schema(node, _) = self.key(*schema) else { continue };
+                    let rest = self.schemas.subschema(node, "additionalProperties")?;
+                    let none =
+                        rest.is_some_and(|rest| *self.node(rest) == JsonNode::Boolean(false));
+                    if none && self.object_of(node, "patternProperties").is_none() {
+                        return Ok(true);
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(false)
     }
 }

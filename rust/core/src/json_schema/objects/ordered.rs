@@ -4,34 +4,36 @@
 use super::Spent;
 use super::tails::{Tail, Tails};
 use crate::error::Result;
-use crate::json_schema::atoms::{
-    Alternative, Atom, LanguageId, NameId, OrderId, SchemaId, SchemaKey, ValueId,
-};
+use crate::json_schema::atoms::{Alternative, LanguageId, NameId, OrderId, ValueId};
 use crate::json_schema::automata::{
     MemberEdge, MemberName, NameClass, ObjectAutomaton, ObjectState,
 };
 use crate::json_schema::converter::Converter;
-use crate::json_schema::formula::{Formula, FormulaId};
+use crate::json_schema::formula::FormulaId;
 use crate::json_schema::step::Member;
-use crate::json_schema::value::JsonNode;
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::ops::Range;
 use std::rc::Rc;
 
 /// An alternative on the way.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum Thread {
+pub(super) enum Thread {
     /// Where no condition joins the members that are left: the number of the tail.
     Tail(u32),
     /// The number of the alternative, how many of its names are done, and what is left of it.
     Joined(u32, u32, FormulaId),
+    /// Behind the names in order, where others are listed: the number of the alternative, which of them were read, and
+    /// what is left of it.
+    Listed(u32, u32, FormulaId),
 }
 
-/// What threads have in common that go on together: the name that is due, or what is asked of other names.
+/// What threads have in common that go on together: the name that is due, what is asked of other names, or the
+/// alternative whose listed names come.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum ThreadGroup {
     Due(NameId),
     Others(Option<u32>),
+    Listed(u32),
 }
 
 /// What is asked of other names: the known ones, patterns of names, and the formula where it says more.
@@ -44,7 +46,7 @@ const MOST_TAIL_NAMES: usize = 1 << 16;
 /// The classes of other names that a formula does not tell apart.
 struct OtherNames {
     formula: FormulaId,
-    known: Rc<Box<[NameId]>>,
+    known: Rc<[NameId]>,
     /// Where they stand among all, once they are made.
     place: Option<Range<usize>>,
 }
@@ -65,10 +67,12 @@ impl Room {
 }
 
 /// The automaton of the alternatives of an object, in the orders of their names, while it is made.
-struct Ordered<'o> {
-    alternatives: &'o [Alternative],
-    /// The known names of each alternative, and which of them some atoms speak of alone, where that matters.
-    names: Vec<Rc<Box<[NameId]>>>,
+pub(super) struct Ordered {
+    alternatives: Vec<Alternative>,
+    /// The known names of each alternative that keep to their order, those that come behind them in any, and which of
+    /// the former some atoms speak of alone, where that matters.
+    names: Vec<Rc<[NameId]>>,
+    pub(super) listed: Vec<Rc<[NameId]>>,
     spent: Vec<Option<Spent>>,
     /// The number of what each alternative asks of other names, once a thread of it may have some.
     asked_by: Vec<Option<u32>>,
@@ -82,13 +86,13 @@ struct Ordered<'o> {
     others: Vec<OtherNames>,
     classes: Vec<Rc<NameClass>>,
     /// The place of each known name in the order of all.
-    places: FxHashMap<NameId, u32>,
+    pub(super) places: FxHashMap<NameId, u32>,
     /// Threads at the same name, or threads that go apart.
     threads: Vec<Rc<[Thread]>>,
     numbers: FxHashMap<Rc<[Thread]>, u32>,
 }
 
-impl Ordered<'_> {
+impl Ordered {
     /// What is due in a thread.
     fn group(&self, thread: &Thread) -> ThreadGroup {
         match *thread {
@@ -103,6 +107,7 @@ impl Ordered<'_> {
                 let others = ThreadGroup::Others(self.asked_by[number]);
                 due.map_or(others, |&name| ThreadGroup::Due(name))
             }
+            Thread::Listed(number, ..) => ThreadGroup::Listed(number),
         }
     }
 
@@ -118,13 +123,14 @@ impl Ordered<'_> {
                 Tail::Others(..) | Tail::End(_) => 0,
             },
             Thread::Joined(number, done, _) => self.names[number as usize].len() - done as usize,
+            Thread::Listed(..) => 0,
         }
     }
 
     /// What is left of an object in a thread without names that are due; none where it has no other names either.
     fn left_at_end(&self, thread: Thread) -> Option<FormulaId> {
         match thread {
-            Thread::Joined(_, _, formula) => Some(formula),
+            Thread::Joined(_, _, formula) | Thread::Listed(_, _, formula) => Some(formula),
             Thread::Tail(tail) => match self.tails.get(tail) {
                 Tail::Others(_, formula) => Some(formula),
                 Tail::Name(_) | Tail::End(_) => None,
@@ -133,7 +139,7 @@ impl Ordered<'_> {
     }
 
     /// The state of some threads.
-    fn enter(&mut self, mut threads: Vec<Thread>) -> u32 {
+    pub(super) fn enter(&mut self, mut threads: Vec<Thread>) -> u32 {
         threads.sort_unstable();
         threads.dedup();
         let threads: Rc<[Thread]> = threads.into();
@@ -168,14 +174,15 @@ impl Converter<'_> {
     ) -> Result<Vec<Alternative>> {
         let common = self.orders.get(order).clone();
         let mut out = Vec::new();
-        for &Alternative { formula, order } in own {
+        for &Alternative { formula, order, .. } in own {
             self.spend(1 + common.len() / 8)?;
             let names = self.orders.get(order).clone();
             let known: FxHashSet<NameId> = names.iter().copied().collect();
             let sorted: Box<[NameId]> =
                 common.iter().copied().filter(|name| known.contains(name)).collect();
             if *sorted != **names && sorted.len() == names.len() {
-                out.push(Alternative { formula, order: self.orders.intern(sorted) });
+                let order = self.orders.intern(sorted);
+                out.push(self.alternative(formula, order));
             }
         }
         Ok(out)
@@ -190,8 +197,9 @@ impl Converter<'_> {
         room: Room,
     ) -> Result<Option<ObjectAutomaton>> {
         let mut out = Ordered {
-            alternatives,
+            alternatives: Vec::with_capacity(alternatives.len()),
             names: Vec::with_capacity(alternatives.len()),
+            listed: Vec::with_capacity(alternatives.len()),
             spent: Vec::with_capacity(alternatives.len()),
             asked_by: vec![None; alternatives.len()],
             tails: Tails::default(),
@@ -206,7 +214,8 @@ impl Converter<'_> {
         };
         let mut order: Vec<NameId> = Vec::new();
         let mut begun: Vec<Rc<[Thread]>> = Vec::new();
-        for (number, alternative) in (0..).zip(alternatives) {
+        for (number, &alternative) in (0..).zip(alternatives) {
+            let alternative = self.with_listed(alternative, false)?;
             let names = self.orders.get(alternative.order).clone();
             self.spend(1 + names.len())?;
             for &name in names.iter() {
@@ -216,7 +225,10 @@ impl Converter<'_> {
                 });
             }
             out.to_spare += TAIL_NAMES * names.len();
-            out.names.push(names.clone());
+            let (in_order, listed) = names.split_at(alternative.in_order as usize);
+            out.names.push(in_order.into());
+            out.listed.push(listed.into());
+            out.alternatives.push(alternative);
             let threads = self.threads(&mut out, number, 0, alternative.formula)?;
             out.spent.push(match *threads {
                 [Thread::Joined(..)] => Some(self.spent_with(alternative.formula, &names)?),
@@ -230,7 +242,7 @@ impl Converter<'_> {
         let before = self.num_states;
         out.enter(begun.concat());
         let mut states: Vec<ObjectState> = Vec::new();
-        let mut at_places = vec![0; most + 1];
+        let (mut at_places, mut num_sets) = (vec![0; most + 1], 0);
         while states.len() < out.threads.len() {
             self.count_state()?;
             let threads = out.threads[states.len()].clone();
@@ -246,25 +258,31 @@ impl Converter<'_> {
                 match out.group(first) {
                     ThreadGroup::Due(name) => self.read_known(&mut out, &threads, name, &mut state),
                     ThreadGroup::Others(of) => self.read_others(&mut out, &threads, of, &mut state),
+                    ThreadGroup::Listed(of) => self.read_listed(&mut out, &threads, of, &mut state),
                 }?;
             }
             self.spend(1 + state.members.len() + threads.len())?;
             states.push(state);
+            // Sets of listed names are few; nothing that an alternative says makes them more.
+            if let Some(Thread::Listed(..)) = threads.first() {
+                num_sets += 1;
+                continue;
+            }
             at_places[done] += 1;
-            if states.len() > room.states || at_places[done] > room.at_a_place {
+            if states.len() - num_sets > room.states || at_places[done] > room.at_a_place {
                 self.num_states = before;
                 return Ok(None);
             }
         }
         let (classes, states) = (out.classes, Rc::new(states));
-        let alternatives = alternatives.into();
+        let alternatives = out.alternatives.into();
         Ok(Some(ObjectAutomaton { alternatives, order, states, classes, required: None }))
     }
 
     /// The members of a known name that may come in threads, and what is left where it is absent.
     fn read_known(
         &mut self,
-        out: &mut Ordered<'_>,
+        out: &mut Ordered,
         threads: &[Thread],
         name: NameId,
         state: &mut ObjectState,
@@ -282,6 +300,7 @@ impl Converter<'_> {
             };
             let (number, at, formula) = match thread {
                 Thread::Joined(number, done, formula) => (number, done, formula),
+                Thread::Listed(..) => continue,
                 Thread::Tail(tail) => {
                     let Tail::Name(due) = out.tails.get(tail) else { continue };
                     if let Some(value) = due.value {
@@ -321,7 +340,7 @@ impl Converter<'_> {
     /// The members of other names that may come in threads which ask the same of them, and whether it may end.
     fn read_others(
         &mut self,
-        out: &mut Ordered<'_>,
+        out: &mut Ordered,
         threads: &[Thread],
         asked: Option<u32>,
         state: &mut ObjectState,
@@ -339,7 +358,7 @@ impl Converter<'_> {
                 for &(value, rest) in self.edges(rest)?.iter() {
                     let next = match thread {
                         Thread::Joined(number, done, _) => self.threads(out, number, done, rest)?,
-                        Thread::Tail(_) => {
+                        Thread::Tail(_) | Thread::Listed(..) => {
                             let others = asked.map(|asked| Tail::Others(asked, rest));
                             others
                                 .map(|others| Thread::Tail(out.tails.intern(others)))
@@ -369,7 +388,7 @@ impl Converter<'_> {
     /// apart, else one.
     fn threads(
         &mut self,
-        out: &mut Ordered<'_>,
+        out: &mut Ordered,
         number: u32,
         done: u32,
         formula: FormulaId,
@@ -380,8 +399,11 @@ impl Converter<'_> {
         }
         let names = out.names[number as usize].clone();
         let due = names.len() - done as usize;
+        let has_listed = !out.listed[number as usize].is_empty();
         let mut branches = Vec::new();
-        if (done == 0 || due <= out.to_spare)
+        if has_listed {
+            // What is left of it is a formula up to its end.
+        } else if (done == 0 || due <= out.to_spare)
             && let Some(object) = self.unjoined(formula, (&names, done as usize))?
         {
             out.to_spare -= if done == 0 { 0 } else { due };
@@ -401,7 +423,9 @@ impl Converter<'_> {
             };
             threads.push(Thread::Tail(out.tails.of(&object, &names[done as usize..], end)));
         }
-        if threads.is_empty() {
+        if has_listed && due == 0 {
+            threads.push(Thread::Listed(number, 0, formula));
+        } else if threads.is_empty() {
             if done as usize == names.len() {
                 let whole = out.alternatives[number as usize].formula;
                 self.asked_of_others(out, number, whole)?;
@@ -417,7 +441,7 @@ impl Converter<'_> {
     /// no others. Of all that is left of an alternative the classes are the same, and with them how names are spelled.
     fn asked_of_others(
         &mut self,
-        out: &mut Ordered<'_>,
+        out: &mut Ordered,
         number: u32,
         left: FormulaId,
     ) -> Result<Option<u32>> {
@@ -429,7 +453,7 @@ impl Converter<'_> {
         }
         let formula = out.alternatives[number as usize].formula;
         let known = out.names[number as usize].clone();
-        let mut names: Box<[NameId]> = (*known).clone();
+        let mut names: Box<[NameId]> = (*known).into();
         names.sort_unstable();
         self.spend(names.len())?;
         let (patterns, schemas) = self.asked_of_names(formula)?;
@@ -445,7 +469,7 @@ impl Converter<'_> {
     }
 
     /// Where the classes of other names stand among all.
-    fn other_names(&mut self, out: &mut Ordered<'_>, asked: u32) -> Result<Range<usize>> {
+    fn other_names(&mut self, out: &mut Ordered, asked: u32) -> Result<Range<usize>> {
         let others = &mut out.others[asked as usize];
         if let Some(place) = &others.place {
             return Ok(place.clone());
@@ -455,44 +479,5 @@ impl Converter<'_> {
         out.classes.extend(classes);
         others.place = Some(place.clone());
         Ok(place)
-    }
-
-    /// Whether it is plain that an object has no names but those that its formula mentions.
-    pub(super) fn has_no_others(&self, formula: FormulaId) -> Result<bool> {
-        let names_all = |schema: SchemaId| -> Result<bool> {
-            let SchemaKey::Schema(node, _) = self.key(schema) else { return Ok(false) };
-            Ok(self.object_of(node, "patternProperties").is_none()
-                && self.schemas.subschema(node, "unevaluatedProperties")?.is_none()
-                && !self.lists_values(node))
-        };
-        for part in self.formulas.conjuncts(formula) {
-            let Formula::Literal(atom, true) = *self.formulas.get(part) else { continue };
-            match self.atom(atom) {
-                Atom::UnevaluatedProperties(owner, branches)
-                    if self.key(*owner) == SchemaKey::Closed =>
-                {
-                    let mut all = true;
-                    for &(_, branch) in branches {
-                        let SchemaKey::Schema(node, _) = self.key(branch) else { return Ok(false) };
-                        all &= names_all(branch)?
-                            && self.schemas.subschema(node, "additionalProperties")?.is_none();
-                    }
-                    if all {
-                        return Ok(true);
-                    }
-                }
-                Atom::Properties(schema) => {
-                    let SchemaKey::Schema(node, _) = self.key(*schema) else { continue };
-                    let rest = self.schemas.subschema(node, "additionalProperties")?;
-                    let none =
-                        rest.is_some_and(|rest| *self.node(rest) == JsonNode::Boolean(false));
-                    if none && self.object_of(node, "patternProperties").is_none() {
-                        return Ok(true);
-                    }
-                }
-                _ => {}
-            }
-        }
-        Ok(false)
     }
 }

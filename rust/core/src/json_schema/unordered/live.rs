@@ -4,6 +4,7 @@ use crate::budget::Budget;
 use crate::error::Result;
 use crate::json_schema::atoms::ValueId;
 use crate::json_schema::automata::{MemberName, ObjectAutomaton};
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::rc::Rc;
 
 /// Edges that are looked through, and words of sets that are joined, as one unit of work.
@@ -23,7 +24,8 @@ type NamedEdge = (Option<u32>, u32);
 /// A state is surely dead where no path leads to an end, or a name is required that was surely not read
 /// and that no state on the way reads. The others are alive whatever was read if at each
 /// - every required name can be read, so that all that are missing can be read one after the other; and
-/// - a path leads to an end that reads, of the known names, only such as were surely not read.
+/// - a path leads to an end on which each step reads no known name, or can read more of them than can have been read:
+///   names that were surely not read, or so many that one of them is left.
 pub(in crate::json_schema) fn live(
     object: &ObjectAutomaton,
     required: &[Rc<[u32]>],
@@ -69,9 +71,18 @@ pub(in crate::json_schema) fn live(
         if !alive[0] {
             return Ok(Some(alive));
         }
-        let ends = back_from_ends(&edges, &alive, is_final, |state, name| {
+        let mut ends = back_from_ends(&edges, &alive, is_final, |state, (name, _)| {
             name.is_none_or(|name| !contains(&may_be_read[state], name))
         });
+        if (0..edges.len()).any(|state| alive[state] && !ends[state]) {
+            let most_read = most_read(&edges, &alive, &may_be_read, budget)?;
+            let steps = names_to(&edges, budget)?;
+            ends = back_from_ends(&edges, &alive, is_final, |state, (name, to)| {
+                let names = steps.get(&(state as u32, to));
+                name.is_none_or(|name| !contains(&may_be_read[state], name))
+                    || names.is_some_and(|&names| names > most_read[state])
+            });
+        }
         let is_sure = |state: usize| {
             let here = &edges[state];
             let is_read = |&name: &u32| {
@@ -155,6 +166,47 @@ fn names_before(
     Ok(out)
 }
 
+/// For each state how many names can have been read: those of the longest path to it, and no more than may be read.
+fn most_read(
+    edges: &[Vec<NamedEdge>],
+    alive: &[bool],
+    may_be_read: &[NameSet],
+    budget: &Budget,
+) -> Result<Vec<u32>> {
+    let count = |names: &NameSet| names.iter().map(|word| word.count_ones()).sum::<u32>();
+    let most: Vec<u32> = may_be_read.iter().map(count).collect();
+    let mut out: Vec<u32> = vec![0; edges.len()];
+    let mut work = vec![0];
+    let mut has_been = vec![false; edges.len()];
+    while let Some(state) = work.pop() {
+        budget.spend(1 + edges[state].len() / EDGES_OF_WORK)?;
+        for &(name, to) in edges[state].iter().filter(|edge| alive[edge.1 as usize]) {
+            let to = to as usize;
+            let read = match name {
+                Some(_) if to == state => most[to], // in a circle
+                _ => (out[state] + u32::from(name.is_some())).min(most[to]),
+            };
+            if read > out[to] || !std::mem::replace(&mut has_been[to], true) {
+                out[to] = out[to].max(read);
+                work.push(to);
+            }
+        }
+    }
+    Ok(out)
+}
+
+/// How many known names lead from one state to another.
+fn names_to(edges: &[Vec<NamedEdge>], budget: &Budget) -> Result<FxHashMap<(u32, u32), u32>> {
+    let mut out: FxHashMap<(u32, u32), FxHashSet<u32>> = FxHashMap::default();
+    for (state, edges) in (0..).zip(edges) {
+        budget.spend(1 + edges.len() / EDGES_OF_WORK)?;
+        for &(name, to) in edges {
+            out.entry((state, to)).or_default().extend(name);
+        }
+    }
+    Ok(out.into_iter().map(|(step, names)| (step, names.len() as u32)).collect())
+}
+
 /// For each state the known names that some path from it reads.
 fn names_after(
     edges: &[Vec<NamedEdge>],
@@ -192,11 +244,11 @@ fn back_from_ends(
     edges: &[Vec<NamedEdge>],
     alive: &[bool],
     is_final: impl Fn(usize) -> bool,
-    is_way: impl Fn(usize, Option<u32>) -> bool,
+    is_way: impl Fn(usize, NamedEdge) -> bool,
 ) -> Vec<bool> {
     let mut back: Vec<Vec<usize>> = vec![Vec::new(); edges.len()];
     for (state, edges) in edges.iter().enumerate().filter(|(state, _)| alive[*state]) {
-        let ways = edges.iter().filter(|edge| is_way(state, edge.0) && alive[edge.1 as usize]);
+        let ways = edges.iter().filter(|edge| is_way(state, **edge) && alive[edge.1 as usize]);
         ways.for_each(|edge| back[edge.1 as usize].push(state));
     }
     let mut out: Vec<bool> = (0..edges.len()).map(|q| alive[q] && is_final(q)).collect();

@@ -76,11 +76,12 @@ impl Matcher {
         let unique = network.only_unique_items();
         let message = if !network.counts_sets() && network.has_unique_items() {
             "the text has arrays with uniqueItems, and objects whose members come in any order, which are not counted \
-             together; compile with key_order=\"schema\""
+             together; compile with key_order=\"schema\", and where propertyNames lists names, list them in properties"
                 .into()
         } else if !network.counts_sets() {
             "what is required of an object whose members come in any order changes with the members that were read, \
-             and its sets are not counted; compile with key_order=\"schema\""
+             and its sets are not counted; compile with key_order=\"schema\", and where propertyNames lists names, list \
+             them in properties"
                 .into()
         } else if unique.is_some_and(|items| items.nested) {
             "the text has arrays with uniqueItems whose items may be arrays or objects, which are not \
