@@ -252,6 +252,47 @@ def test_texts_that_end_in_time() -> None:
         Matcher(compiled, max_tokens=60)
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_random_texts_end_in_time(seed: int) -> None:
+    """Walks end within any budget from the least upwards, and what they write is valid."""
+    random = Random(seed + 3_000)
+    names = NAMES[: random.randint(4, 13)]
+    of_many: Schema = {
+        "type": "object",
+        "properties": {name: random.choice(VALUES[:4]) for name in names},
+        "required": random.sample(names, random.choice([0, 0, 2])),
+        "additionalProperties": random.choice([False, {"type": "integer"}]),
+        "maxProperties": random.randint(2, 6),
+    }
+    of_listed = {**dictionary(random, len(NAMES)), "maxProperties": random.randint(3, 6)}
+    schema = random.choice([of_many, of_listed])
+    try:
+        grammar = Grammar.from_json_schema(schema, key_order="any", max_whitespace=2)
+        compiled = compiled_with(grammar, BYTES, classes="never", pool=None)
+        least = Matcher(compiled, max_tokens=400).shortest().tokens + 1  # the stop token
+    except (tokfold.UnsatisfiableSchemaError, UnsupportedGrammarError) as error:
+        if not (schema.get("required") or schema.get("minProperties")):
+            raise
+        CASES[f"listed names: budgets refused by {type(error).__name__}"] += 1
+        return
+    CASES["listed names: budgets"] += 1
+    validators = Validators(schema)
+    bitmask = tokfold.allocate_bitmask(1, len(BYTES))
+    with pytest.raises(tokfold.TokenBudgetError):
+        Matcher(compiled, max_tokens=least - 1)
+    for budget in (least, least + 1, least + 9, least + 40):
+        matcher = Matcher(compiled, max_tokens=budget)
+        while not matcher.is_terminated:
+            matcher.fill_bitmask(bitmask)
+            allowed = tokfold.allowed_tokens(bitmask[0], len(BYTES)).tolist()
+            assert allowed, f"{json.dumps(schema)}: {matcher.text!r} of {budget}"
+            assert matcher.accept_token(random.choice(allowed))
+        written = matcher.text
+        members: Members = json.loads(written, object_pairs_hook=list)
+        assert len(dict(members)) == len(members), written
+        assert validators.verdict(json.loads(written)) is not False, written
+
+
 def test_reasons() -> None:
     for count in (2, SETS + 3):
         names = [f"n{i}" for i in range(count)]

@@ -29,7 +29,8 @@ pub(crate) enum MemberPlace {
 }
 
 /// A rule whose completions are in order. From each state before a name all required members can be read, and
-/// behind each member the closing brace, once these were read, or a comma; it makes no difference where.
+/// behind each member the closing brace, once these were read, or a comma; it makes no difference where. Of a rule
+/// that requires none, states may differ in whether a comma follows: where members are counted, the last has none.
 #[derive(Debug)]
 pub(crate) struct MemberOrder {
     /// The start of the automaton in the tables.
@@ -80,7 +81,7 @@ impl MemberOrder {
         let mut known: FxHashMap<MemberPlace, Vec<(u32, u32)>> = FxHashMap::default();
         for (&state, &place) in &out.places {
             let own = out.in_common(network, rule, state)?;
-            if *known.entry(place).or_insert_with(|| own.clone()) != own {
+            if out.needs_any() && *known.entry(place).or_insert_with(|| own.clone()) != own {
                 return None;
             }
         }
@@ -124,7 +125,7 @@ impl MemberOrder {
         let place = self.places[&state];
         let mut out = Vec::new();
         let mut read: Vec<u64> = vec![0; rule.words];
-        let mut has_comma = false;
+        let (mut has_comma, mut has_end) = (false, false);
         for call in network.listed_calls(state) {
             let to = self.places[&call.to];
             let follows = match (place, rule.guards.get(&call.start)) {
@@ -136,6 +137,7 @@ impl MemberOrder {
                 }
                 (MemberPlace::Name, _) => to == MemberPlace::Between,
                 (MemberPlace::Behind, Some(_)) => {
+                    has_end = true;
                     out.push((0, call.start));
                     to == MemberPlace::End
                 }
@@ -156,11 +158,17 @@ impl MemberOrder {
             MemberPlace::Name => {
                 self.needed.iter().zip(&read).all(|(needed, read)| needed & !read == 0)
             }
-            MemberPlace::Behind => has_comma || self.needed.iter().all(|&word| word == 0),
+            MemberPlace::Behind if self.needs_any() => has_comma,
+            MemberPlace::Behind => has_end,
             _ => true,
         };
         out.sort_unstable();
         has_all.then_some(out)
+    }
+
+    /// Whether a member is required.
+    fn needs_any(&self) -> bool {
+        self.needed.iter().any(|&word| word != 0)
     }
 
     /// Whether members were left out, so that a set is only a part of those of an object.
@@ -193,7 +201,7 @@ impl MemberOrder {
         vec![0; self.needed.len()].into()
     }
 
-    /// Whether a member is required.
+    /// Whether this member is required.
     pub(crate) fn needs(&self, member: u32) -> bool {
         self.needed[member as usize / 64] >> (member % 64) & 1 == 1
     }

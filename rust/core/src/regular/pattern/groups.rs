@@ -154,10 +154,15 @@ impl PatternParser<'_> {
 
     /// `(?aimsux)` at the start, and `(?aimsux-imsx:..)`.
     fn python_flags(&mut self, at: usize) -> Result<(), PatternError> {
-        let (mut flags, mut is_on, mut count) = (self.flags, true, 0);
+        let (mut flags, mut on, mut off) = (self.flags, String::new(), None);
         while let Some(here) = self.peek(0) {
             self.at += 1;
-            count += 1;
+            let is_on = off.is_none();
+            if matches!(here, ':' | ')')
+                && let Some(message) = fault_of_flags(&on, off.as_deref())
+            {
+                return Err(PatternError::syntax("flags", message, at));
+            }
             match here {
                 'i' | 'm' | 's' => {
                     flags.set(here, is_on);
@@ -168,12 +173,12 @@ impl PatternParser<'_> {
                     let message = "the flag L is not supported; drop it";
                     return Err(PatternError::unsupported("flags", message, at));
                 }
-                '-' if is_on => is_on = false,
-                ':' if count > 1 => {
+                '-' if is_on => off = Some(String::new()),
+                ':' => {
                     self.open_frame(Purpose::Group, at, flags);
                     return Ok(());
                 }
-                ')' if is_on && count > 1 && self.has_read_nothing() => {
+                ')' if is_on && self.has_read_nothing() => {
                     self.flags = flags;
                     return Ok(());
                 }
@@ -183,8 +188,24 @@ impl PatternParser<'_> {
                 }
                 _ => break,
             }
+            if here != '-' {
+                off.as_mut().unwrap_or(&mut on).push(here);
+            }
         }
         Err(self.unknown_group(at))
+    }
+}
+
+/// What is wrong with the flags that Python reads before and behind a `-`.
+fn fault_of_flags(on: &str, off: Option<&str>) -> Option<&'static str> {
+    if off.unwrap_or(on).is_empty() {
+        Some("a flag is missing; write `(?:` for a group without flags")
+    } else if on.contains('a') && on.contains('u') {
+        Some("the flags a and u exclude each other; drop one")
+    } else if off.is_some_and(|off| off.contains(|flag| on.contains(flag))) {
+        Some("a flag is both turned on and turned off; drop one")
+    } else {
+        None
     }
 }
 

@@ -208,3 +208,21 @@ fn other_dialects_and_flags() {
         assert_eq!(refusal(text, dialect, flags), expected, "{text}");
     }
 }
+
+#[test]
+fn flags_that_python_refuses() {
+    for (text, message) in [
+        ("(?i-:a)", "a flag is missing"),
+        ("(?-:a)", "a flag is missing"),
+        ("(?i-i:a)", "both turned on and turned off"),
+        ("(?au:a)", "exclude each other"),
+        ("(?au)a", "exclude each other"),
+    ] {
+        let error = refusal(text, PatternDialect::Python, "");
+        assert!(error.starts_with("Syntax, column 1: flags: "), "{text}: {error}");
+        assert!(error.contains(message), "{text}: {error}");
+    }
+    for text in ["(?-i:a)", "(?i-s:a)", "(?is)a", "(?ii-mx:a)"] {
+        assert!(parse(text, PatternDialect::Python, "").is_ok(), "{text}");
+    }
+}
