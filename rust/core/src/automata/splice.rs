@@ -47,12 +47,12 @@ pub(crate) fn spliced(
 }
 
 /// The copy, or [`CALLER`], and a state of it.
-type Place = (u32, u32);
+type CopyState = (u32, u32);
 
 /// What a new state is.
 enum Made {
-    Single(Place),
-    Set(Box<[Place]>),
+    Single(CopyState),
+    Set(Box<[CopyState]>),
 }
 
 /// A callee in the place of a call.
@@ -73,10 +73,10 @@ struct Splicing<'a> {
     /// The new number of each state of the caller, and of those of the copies.
     number_of: Vec<u32>,
     /// The new number of each set of several places, which are in order.
-    number_of_set: FxHashMap<Box<[Place]>, u32>,
+    number_of_set: FxHashMap<Box<[CopyState]>, u32>,
     order: Vec<Made>,
     /// The edges of the state that is being written.
-    row: Vec<(Letter, Place)>,
+    row: Vec<(Letter, CopyState)>,
 }
 
 impl<'a> Splicing<'a> {
@@ -110,7 +110,7 @@ impl<'a> Splicing<'a> {
     }
 
     /// The new number of a state.
-    fn number(&mut self, (copy, q): Place) -> u32 {
+    fn number(&mut self, (copy, q): CopyState) -> u32 {
         let base = if copy == CALLER { 0 } else { self.copies[copy as usize].base };
         let number = &mut self.number_of[base + q as usize];
         if *number == NONE {
@@ -120,7 +120,7 @@ impl<'a> Splicing<'a> {
         *number
     }
 
-    fn number_set(&mut self, places: Box<[Place]>) -> u32 {
+    fn number_set(&mut self, places: Box<[CopyState]>) -> u32 {
         if let Some(&number) = self.number_of_set.get(&places) {
             return number;
         }
@@ -140,7 +140,7 @@ impl<'a> Splicing<'a> {
         places.iter().fold(false, |is_final, &place| self.collect_of(place) | is_final)
     }
 
-    fn collect_of(&mut self, (copy, q): Place) -> bool {
+    fn collect_of(&mut self, (copy, q): CopyState) -> bool {
         let Some(&Copy { automaton, back, .. }) = self.copies.get(copy as usize) else {
             self.collect_of_caller(q);
             return self.caller.is_final(q);

@@ -2,7 +2,7 @@
 //! such a rule reads.
 
 use super::dawg::NodeId;
-use super::tails::{KnownSteps, Tails};
+use super::tails::{KnownSteps, TailCalls};
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, add_all, members};
 use rustc_hash::FxHashMap;
@@ -13,7 +13,7 @@ const MOST_STATES: usize = 1 << 15;
 
 /// States of a rule, and where letters lead from them.
 #[derive(Debug, Default)]
-pub(super) struct Graph {
+pub(super) struct LetterGraph {
     pub(super) states: Vec<u32>,
     /// The places of states.
     pub(super) places: FxHashMap<u32, u32>,
@@ -23,11 +23,11 @@ pub(super) struct Graph {
 
 /// What tokens of an automaton are looked at: those that lead out of the rule, or those that end where at most so many
 /// more tokens lead out.
-pub(super) type Level = u32;
+pub(super) type ExitLevel = u32;
 
 /// States from which letters lead to no call and to no state that counts.
-pub(super) struct Automaton {
-    pub(super) graph: Graph,
+pub(super) struct LetterAutomaton {
+    pub(super) graph: LetterGraph,
     /// By place those from which letters lead there.
     before: Vec<Vec<u32>>,
     pub(super) is_final: Vec<bool>,
@@ -53,8 +53,8 @@ pub(super) struct AutomatonState {
 /// Where a walk in an automaton leads.
 #[derive(Clone, Copy)]
 pub(super) struct Toward<'a> {
-    pub(super) automaton: &'a Automaton,
-    pub(super) level: Level,
+    pub(super) automaton: &'a LetterAutomaton,
+    pub(super) level: ExitLevel,
     /// Whether it is enough to know that there is a way.
     pub(super) is_one_enough: bool,
 }
@@ -62,7 +62,7 @@ pub(super) struct Toward<'a> {
 impl Toward<'_> {
     /// Whether a token that ends in a state is one of those looked for.
     pub(super) fn ends_in(&self, state: u32) -> bool {
-        let Automaton { graph, begun, .. } = self.automaton;
+        let LetterAutomaton { graph, begun, .. } = self.automaton;
         let place = graph.places.get(&state);
         self.level > 0 && place.is_some_and(|&place| begun[place as usize] <= self.level)
     }
@@ -76,7 +76,7 @@ impl Toward<'_> {
     }
 }
 
-impl Graph {
+impl LetterGraph {
     /// The states of a rule from which letters lead to no call, to no set, and to no state that counts.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Graph {
     pub(super) fn of_rule(
         rule: u32,
         network: &Network,
-        (tails, known): (&Tails, &mut KnownSteps),
+        (tails, known): (&TailCalls, &mut KnownSteps),
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
         let mut all = Self::default();
@@ -138,13 +138,13 @@ impl Graph {
     }
 }
 
-impl Automaton {
+impl LetterAutomaton {
     /// Of a graph; nobody has asked for distances.
     ///
     /// # Errors
     /// Those of the meter.
     pub(super) fn new(
-        graph: Graph,
+        graph: LetterGraph,
         is_final: Vec<bool>,
         hard: Option<NodeId>,
         meter: &mut Meter,
@@ -171,7 +171,7 @@ impl Automaton {
     /// Those of the meter.
     pub(super) fn find_needs(
         &mut self,
-        level: Level,
+        level: ExitLevel,
         places: &[usize],
         meter: &mut Meter,
     ) -> Result<(), Halt> {
@@ -232,8 +232,8 @@ impl Automaton {
     }
 
     /// The highest level: what leads out of the rule at all leads there.
-    pub(super) fn highest(&self) -> Level {
-        self.needs.len() as Level - 1
+    pub(super) fn highest(&self) -> ExitLevel {
+        self.needs.len() as ExitLevel - 1
     }
 
     /// Bytes held, without levels but the first.

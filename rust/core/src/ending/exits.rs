@@ -73,14 +73,14 @@ pub(super) fn is_kept(dawg: &Dawg, exit: &Exit, clean: u32) -> bool {
 
 /// The exits of a pair.
 #[derive(Debug, Default)]
-pub(super) struct Row {
+pub(super) struct PairExits {
     /// At most one between two tokens, and one within a token for each cost.
     pub(super) exits: Vec<Exit>,
     /// Whether only exits that can matter are there.
     is_tidy: bool,
 }
 
-impl Row {
+impl PairExits {
     /// Puts an exit between two tokens in place of a dearer one; whether it is new.
     pub(super) fn put_between(&mut self, exit: Exit) -> bool {
         match self.exits.iter_mut().find(|known| known.node == exit.node) {

@@ -3,15 +3,15 @@
 //!
 //! From a state in such a rule tokens lead to most of its states, so each of these has a walk over most tokens. Few of
 //! them bring the end nearer. With each state goes the number of tokens that must begin before the rule is left
-//! ([`Automaton::begun`]). A token that ends in a state of `b` has exits that finish `b` tokens at least, so where `n`
+//! ([`LetterAutomaton::begun`]). A token that ends in a state of `b` has exits that finish `b` tokens at least, so where `n`
 //! are enough to leave the rule between two tokens, it matters only if `b < n`, but for the strings that need more than
-//! one token by themselves ([`Automaton::hard`]). So rows are made of tokens that end in states nearer to the end first,
+//! one token by themselves ([`LetterAutomaton::hard`]). So rows are made of tokens that end in states nearer to the end first,
 //! and of others only where something is missing.
 //!
 //! A walk toward some states goes on with those strings alone that have the letters which each way there reads: an
 //! at-sign and a quotation mark, say.
 
-use super::automata::{Automaton, AutomatonState, Graph, Level, Toward, UNKNOWN};
+use super::automata::{AutomatonState, ExitLevel, LetterAutomaton, LetterGraph, Toward, UNKNOWN};
 use super::dawg::{NodeId, UNASKED};
 use super::exits::{Exit, is_kept};
 use super::pairs::PairId;
@@ -56,7 +56,7 @@ impl Rows {
     fn walk_toward(
         &mut self,
         pair: PairId,
-        (at, level): (AutomatonState, Level),
+        (at, level): (AutomatonState, ExitLevel),
         meter: &mut Meter,
     ) -> Result<(), Halt> {
         let from = (self.pairs[pair as usize].state, self.pairs[pair as usize].node);
@@ -145,14 +145,16 @@ impl Rows {
         let network = self.network.clone();
         let mut number = None;
         let graph = match self.may_have_many(rule, &network) {
-            true => Graph::of_rule(rule, &network, (&self.tails, &mut self.walk.steps), meter)?,
-            false => Graph::default(),
+            true => {
+                LetterGraph::of_rule(rule, &network, (&self.tails, &mut self.walk.steps), meter)?
+            }
+            false => LetterGraph::default(),
         };
         if graph.states.len() >= MANY_STATES {
             let is_final: Vec<bool> =
                 graph.states.iter().map(|&state| network.is_final(state)).collect();
             let hard = self.hard_behind(&graph, &is_final, meter)?;
-            let automaton = Automaton::new(graph, is_final, hard, meter)?;
+            let automaton = LetterAutomaton::new(graph, is_final, hard, meter)?;
             self.bytes += automaton.bytes();
             number = Some(self.automata.len());
             self.automata.push(automaton);
@@ -221,7 +223,7 @@ impl Rows {
     /// Where a token can leave an automaton with strings that need more than one token by themselves.
     fn hard_behind(
         &mut self,
-        graph: &Graph,
+        graph: &LetterGraph,
         is_final: &[bool],
         meter: &mut Meter,
     ) -> Result<Option<NodeId>, Halt> {

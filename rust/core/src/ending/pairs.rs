@@ -1,7 +1,7 @@
 //! Pairs of a state and a node, and who depends on the row of each.
 
 use super::dawg::NodeId;
-use super::exits::Row;
+use super::exits::PairExits;
 
 pub(super) type PairId = u32;
 
@@ -9,7 +9,7 @@ pub(super) type PairId = u32;
 pub(super) struct Pair {
     pub(super) state: u32,
     pub(super) node: NodeId,
-    pub(super) row: Row,
+    pub(super) row: PairExits,
     /// The last of each, if any: a link.
     pub(super) followers: u32,
     pub(super) callers: u32,

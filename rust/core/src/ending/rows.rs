@@ -29,12 +29,12 @@
 //! the exits of that state that read no more bytes than passes are left, or finish no more tokens than the
 //! rule has left, and is looked at itself only where some read more.
 
-use super::automata::{Automaton, AutomatonState, Level};
+use super::automata::{AutomatonState, ExitLevel, LetterAutomaton};
 use super::dawg::{Dawg, NodeId};
-use super::exits::{Exit, Row, is_kept, needed};
+use super::exits::{Exit, PairExits, is_kept, needed};
 use super::pairs::{Caller, Follower, Links, NO_LINK, Pair, PairId, Unbounded};
 use super::strings::UNREACHABLE;
-use super::tails::Tails;
+use super::tails::TailCalls;
 use super::walk::Walk;
 use crate::budget::{Halt, Meter};
 use crate::network::{ClassSet, Network, meet};
@@ -87,13 +87,13 @@ pub(super) struct Rows {
     /// Nodes that are looked at, and the bytes before them: memory that is used again.
     reached: Vec<(u32, NodeId)>,
     nodes: Vec<NodeId>,
-    pub(super) tails: Arc<Tails>,
+    pub(super) tails: Arc<TailCalls>,
     /// Rules that are one automaton.
-    pub(super) automata: Vec<Automaton>,
+    pub(super) automata: Vec<LetterAutomaton>,
     /// By rule the number of its automaton, if it has one.
     pub(super) automaton_of_rule: FxHashMap<u32, Option<usize>>,
     /// Pairs of automata that may need more tokens than were looked at, with their places.
-    pub(super) unfinished: Vec<(PairId, AutomatonState, Level)>,
+    pub(super) unfinished: Vec<(PairId, AutomatonState, ExitLevel)>,
     pub(super) bytes: usize,
     /// Bytes that all may take.
     pub(super) most_bytes: usize,
@@ -110,7 +110,7 @@ impl Rows {
         follow: Vec<ClassSet>,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let tails = Arc::new(Tails::of_network(&network, meter)?);
+        let tails = Arc::new(TailCalls::of_network(&network, meter)?);
         Ok(Self {
             counts_bytes: network.has_counters(),
             network,
@@ -184,7 +184,7 @@ impl Rows {
         self.pairs.push(Pair {
             state,
             node,
-            row: Row::default(),
+            row: PairExits::default(),
             followers: NO_LINK,
             callers: NO_LINK,
             is_explored: false,

@@ -5,11 +5,11 @@ use crate::network::{Call, ClassSet, Network, insert};
 use rustc_hash::FxHashMap;
 
 /// Classes, and the state to which all of them lead.
-pub(super) type Steps = Box<[(ClassSet, u32)]>;
+pub(super) type ClassEdges = Box<[(ClassSet, u32)]>;
 
 /// The tail calls of a network that need no rows of their own.
 #[derive(Debug, Default)]
-pub(super) struct Tails {
+pub(super) struct TailCalls {
     /// For each state that does nothing but make a tail call the start of the rule, for others themselves.
     to: Vec<u32>,
     /// For each rule whether it makes tail calls and no others, and so do the rules that it calls, as far as they
@@ -20,14 +20,14 @@ pub(super) struct Tails {
 /// Where letters lead from states, remembered.
 #[derive(Default)]
 pub(super) struct KnownSteps {
-    of: FxHashMap<u32, Steps>,
+    of: FxHashMap<u32, ClassEdges>,
     /// Bytes held.
     pub(super) bytes: usize,
 }
 
 impl KnownSteps {
     /// Those of a state.
-    pub(super) fn of(&mut self, network: &Network, tails: &Tails, state: u32) -> &Steps {
+    pub(super) fn of(&mut self, network: &Network, tails: &TailCalls, state: u32) -> &ClassEdges {
         let Self { of, bytes } = self;
         of.entry(state).or_insert_with(|| {
             let steps = tails.steps(network, state);
@@ -37,7 +37,7 @@ impl KnownSteps {
     }
 }
 
-impl Tails {
+impl TailCalls {
     /// Those of a network.
     ///
     /// # Errors
@@ -84,7 +84,7 @@ impl Tails {
     }
 
     /// Where letters lead from a state, by way of tail calls too.
-    fn steps(&self, network: &Network, state: u32) -> Steps {
+    fn steps(&self, network: &Network, state: u32) -> ClassEdges {
         let calls = network.calls_to_end(state);
         let mut edges: Vec<(u32, u8)> =
             network.edges(state).map(|(class, to)| (to, class)).collect();

@@ -9,7 +9,7 @@ use crate::network::{ClassSet, contains, meet};
 use rustc_hash::FxHashSet;
 
 /// A union that waits for those of its children.
-struct Open {
+struct OpenUnion {
     nodes: Box<[NodeId]>,
     /// The children of all nodes, sorted, each once.
     letters: Vec<(u8, NodeId)>,
@@ -17,7 +17,7 @@ struct Open {
     children: Vec<(u8, NodeId)>,
 }
 
-impl Open {
+impl OpenUnion {
     fn new(dawg: &Dawg, nodes: &[NodeId]) -> Self {
         let mut letters: Vec<(u8, NodeId)> =
             nodes.iter().flat_map(|&node| dawg.children(node)).copied().collect();
@@ -86,7 +86,7 @@ impl Dawg {
             return Some(known);
         }
         // Tokens may be long, so unions of children wait on a stack.
-        let mut work = vec![Open::new(self, nodes)];
+        let mut work = vec![OpenUnion::new(self, nodes)];
         'work: while let Some(mut open) = work.pop() {
             while let Some(&(class, child)) = open.letters.get(open.done) {
                 let rest = open.letters[open.done..].iter();
@@ -97,7 +97,7 @@ impl Dawg {
                     _ => match self.unions.unions.get(&below[..]) {
                         Some(&known) => known,
                         None => {
-                            let first = Open::new(self, &below);
+                            let first = OpenUnion::new(self, &below);
                             work.push(open);
                             work.push(first);
                             continue 'work;
@@ -113,7 +113,7 @@ impl Dawg {
     }
 
     /// Makes the node of a union of which the children are known.
-    fn close(&mut self, Open { nodes, letters, children, .. }: Open) {
+    fn close(&mut self, OpenUnion { nodes, letters, children, .. }: OpenUnion) {
         let is_end = nodes.iter().any(|&node| self.is_end(node));
         let tokens = nodes.iter().map(|&node| self.tokens(node)).max().unwrap_or(0);
         let before = self.len();

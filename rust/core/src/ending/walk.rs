@@ -2,7 +2,7 @@
 
 use super::automata::Toward;
 use super::dawg::{Dawg, NodeId};
-use super::tails::{KnownSteps, Tails};
+use super::tails::{KnownSteps, TailCalls};
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network, add_all, meet};
 use rustc_hash::FxHashMap;
@@ -33,7 +33,7 @@ const NO_RETURN: u32 = u32::MAX;
 /// one node (`unions`).
 #[derive(Default)]
 pub(super) struct Walk {
-    tails: Arc<Tails>,
+    tails: Arc<TailCalls>,
     /// Nodes at which the rule is complete.
     pub(super) left: Vec<(NodeId, u32)>,
     /// States in which a token ends.
@@ -53,34 +53,34 @@ pub(super) struct Walk {
     bytes_held: usize,
     /// Nodes met so far, by all walks.
     nodes_met: u64,
-    level: Groups,
-    next_level: Groups,
+    level: NodesByPlace,
+    next_level: NodesByPlace,
     /// By node the number of the last group that had it.
     marks: Vec<u32>,
     groups: u32,
 }
 
 /// A state, and where the rule of it returns to.
-type Place = (u32, u32);
+type StateWithReturn = (u32, u32);
 
 /// The place of a group that was taken out.
-const TAKEN: Place = (u32::MAX, u32::MAX);
+const TAKEN: StateWithReturn = (u32::MAX, u32::MAX);
 /// Among so many groups one is found by looking at each.
 const FEW_GROUPS: usize = if cfg!(test) { 2 } else { 8 };
 
 /// Nodes by the place at which they are reached.
 #[derive(Default)]
-struct Groups {
+struct NodesByPlace {
     /// Those in use come first.
-    groups: Vec<(Place, Vec<NodeId>)>,
+    groups: Vec<(StateWithReturn, Vec<NodeId>)>,
     used: usize,
     /// By place the group, where there are more than a few.
-    numbers: FxHashMap<Place, usize>,
+    numbers: FxHashMap<StateWithReturn, usize>,
     /// Nodes that were looked for so far, for the meter.
     reached: usize,
 }
 
-impl Groups {
+impl NodesByPlace {
     fn clear(&mut self) {
         self.numbers.clear();
         self.groups[..self.used].iter_mut().for_each(|(_, nodes)| nodes.clear());
@@ -92,7 +92,7 @@ impl Groups {
         self.groups.iter().map(|(_, nodes)| nodes.capacity() * 4).sum()
     }
 
-    fn nodes(&mut self, place: Place) -> &mut Vec<NodeId> {
+    fn nodes(&mut self, place: StateWithReturn) -> &mut Vec<NodeId> {
         let known = match self.used <= FEW_GROUPS {
             true => self.groups[..self.used].iter().position(|group| group.0 == place),
             false => self.numbers.get(&place).copied(),
@@ -102,7 +102,7 @@ impl Groups {
     }
 
     /// One more group, at a place that has none.
-    fn add(&mut self, place: Place) -> usize {
+    fn add(&mut self, place: StateWithReturn) -> usize {
         let number = self.used;
         match self.groups.get_mut(number) {
             Some(group) => group.0 = place,
@@ -119,7 +119,7 @@ impl Groups {
     }
 
     /// The nodes of a group, which is taken out.
-    fn take(&mut self, number: usize) -> (Place, Vec<NodeId>) {
+    fn take(&mut self, number: usize) -> (StateWithReturn, Vec<NodeId>) {
         let (place, nodes) = &mut self.groups[number];
         let place = std::mem::replace(place, TAKEN);
         if self.used > FEW_GROUPS {
@@ -150,7 +150,7 @@ impl Groups {
 }
 
 impl Walk {
-    pub(super) fn new(tails: Arc<Tails>) -> Self {
+    pub(super) fn new(tails: Arc<TailCalls>) -> Self {
         Self { tails, ..Self::default() }
     }
 
@@ -208,10 +208,10 @@ impl Walk {
             self.next_level.clear();
             let held = self.level.bytes() + self.next_level.bytes();
             if held > MANY_BYTES {
-                self.next_level = Groups::default();
+                self.next_level = NodesByPlace::default();
             }
             if !dawg.fits(most_bytes.saturating_sub(self.bytes() + held)) {
-                self.level = Groups::default();
+                self.level = NodesByPlace::default();
                 return Err(Halt::Bytes);
             }
         }
@@ -230,7 +230,7 @@ impl Walk {
     /// Goes on from the nodes at one place.
     fn group(
         &mut self,
-        (state, beneath): Place,
+        (state, beneath): StateWithReturn,
         toward: Option<Toward<'_>>,
         nodes: &mut Vec<NodeId>,
         bytes: u32,
@@ -327,7 +327,7 @@ impl Walk {
         }
     }
 
-    /// [`Tails::calls_behind`] of a state that goes over to others, remembered; `None` where there are none.
+    /// [`TailCalls::calls_behind`] of a state that goes over to others, remembered; `None` where there are none.
     fn calls_behind(&mut self, state: u32, network: &Network) -> Option<Arc<[Call]>> {
         let Self { tails, behind, bytes_held, .. } = self;
         let known = behind.entry(state).or_insert_with(|| {
@@ -342,7 +342,7 @@ impl Walk {
     fn step(
         &mut self,
         state: u32,
-        place: impl Fn(u32) -> Place,
+        place: impl Fn(u32) -> StateWithReturn,
         nodes: &[NodeId],
         (network, dawg): (&Network, &mut Dawg),
     ) {

@@ -18,7 +18,7 @@ mod tails;
 mod told_apart;
 mod unjoined;
 
-use ordered::Room;
+use ordered::StateLimits;
 pub(super) use spent::Spent;
 
 use super::atoms::{Alternative, Alternatives, AlternativesId, ObjectId, OrderId};
@@ -120,7 +120,7 @@ impl Converter<'_> {
         for more in [in_common, as_one] {
             if !more.is_empty()
                 && let Some(automaton) =
-                    self.make_ordered(&more, true, Room::of_states(8 * names + 64))?
+                    self.make_ordered(&more, true, StateLimits::of_states(8 * names + 64))?
             {
                 return Ok(automaton);
             }
@@ -137,7 +137,7 @@ impl Converter<'_> {
         names: usize,
     ) -> Result<ObjectAutomaton> {
         for is_shared in [true, false] {
-            let room = Room::of_states(12 * names + 128);
+            let room = StateLimits::of_states(12 * names + 128);
             if let Some(automaton) = self.make_ordered(own, is_shared, room)? {
                 return Ok(automaton);
             }
@@ -149,7 +149,7 @@ impl Converter<'_> {
     }
 
     fn in_one_order(&mut self, alternatives: &[Alternative]) -> Result<ObjectAutomaton> {
-        let automaton = self.make_ordered(alternatives, true, Room::ANY)?;
+        let automaton = self.make_ordered(alternatives, true, StateLimits::ANY)?;
         automaton.ok_or_else(|| self.too_many_states())
     }
 
@@ -160,7 +160,7 @@ impl Converter<'_> {
         alternative: &Alternative,
         chained: OrderId,
     ) -> Result<ObjectAutomaton> {
-        let room = Room { at_a_place: MOST_CONDITIONS_APART, ..Room::ANY };
+        let room = StateLimits { at_a_place: MOST_CONDITIONS_APART, ..StateLimits::ANY };
         for order in [alternative.order, chained] {
             let alternative = self.alternative(alternative.formula, order);
             if let Some(automaton) = self.make_ordered(&[alternative], true, room)? {

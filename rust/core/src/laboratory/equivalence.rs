@@ -99,7 +99,7 @@ pub fn compare(
         return Ok(Comparison { verdict: Verdict::Proved, pairs: 1 });
     }
     let goals = Goals::new(&network, stepper, left, right);
-    Search { goals, max_pairs, looked: 0, over: false, interrupt }.run(left)
+    EquivalenceSearch { goals, max_pairs, looked: 0, over: false, interrupt }.run(left)
 }
 
 const LEFT: u8 = b'<';
@@ -142,7 +142,7 @@ fn joined(left: &Grammar, right: &Grammar) -> Grammar {
     stubs.composed(&[(RuleId::new(1), left), (RuleId::new(2), right)])
 }
 
-struct Search<'n> {
+struct EquivalenceSearch<'n> {
     goals: Goals<'n>,
     max_pairs: usize,
     looked: usize,
@@ -151,7 +151,7 @@ struct Search<'n> {
     interrupt: &'n Interrupt,
 }
 
-impl Search<'_> {
+impl EquivalenceSearch<'_> {
     fn run(mut self, left: SetId) -> Result<Comparison> {
         let verdict = match self.refute()? {
             Some(verdict) => verdict,

@@ -4,7 +4,7 @@ use crate::limits::MOST_TEXT_BYTES;
 
 /// What a rule counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Unit {
+pub(crate) enum CountedUnit {
     Passes,
     /// The tokens that begin within its texts. There is no lower bound.
     Tokens,
@@ -15,7 +15,7 @@ pub(crate) enum Unit {
 pub(crate) struct Counter {
     pub(crate) min: u32,
     pub(crate) max: Option<u32>,
-    pub(crate) unit: Unit,
+    pub(crate) unit: CountedUnit,
 }
 
 /// Texts have fewer bytes: a bound of so many passes is met by none.
@@ -32,7 +32,7 @@ impl Counter {
         match self.max {
             // No text has so many passes, so none needs a state but the one behind the first: the count never ends.
             _ if self.min >= UNMET => 1,
-            Some(max) => max + u32::from(self.unit == Unit::Tokens),
+            Some(max) => max + u32::from(self.unit == CountedUnit::Tokens),
             None => self.min.max(1),
         }
     }

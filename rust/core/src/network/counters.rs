@@ -23,7 +23,7 @@
 //!
 //! The numbers of states have 31 bits, and bounds are never refused for that: see [`most_passes`].
 
-use super::counter::{Counter, UNMET, Unit};
+use super::counter::{CountedUnit, Counter, UNMET};
 use super::{Call, Calls};
 use crate::automata::lengths::Lengths;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ impl PlacedCounter {
             Passes::Free => Passes::Free,
             Passes::Endless if !lengths.is_endless(to) => return None,
             Passes::Endless => Passes::Endless,
-            Passes::Done(done) if *unit == Unit::Tokens => {
+            Passes::Done(done) if *unit == CountedUnit::Tokens => {
                 let nearer = || lengths.next(to, 0) < lengths.next(from, 0);
                 if max.is_some_and(|max| done > max) && !nearer() {
                     return None;
@@ -271,7 +271,11 @@ impl Counters {
             .filter(|&done| done <= placed.last)
             .map(|done| placed.number(Passes::Done(done), own));
         let free = placed.number(Passes::Free, own);
-        (unit == Unit::Passes).then_some(CountOf { free, is_settled: passes >= min.max(1), fewer })
+        (unit == CountedUnit::Passes).then_some(CountOf {
+            free,
+            is_settled: passes >= min.max(1),
+            fewer,
+        })
     }
 
     /// The passes that may begin.
@@ -300,7 +304,7 @@ impl Counters {
             && match passes {
                 Passes::Done(passes) => {
                     let Counter { min, unit, .. } = placed.counting.counter;
-                    unit == Unit::Tokens || passes >= min.max(1)
+                    unit == CountedUnit::Tokens || passes >= min.max(1)
                 }
                 Passes::Free => true,
                 Passes::Endless => false,
@@ -325,7 +329,7 @@ impl Counters {
     pub(crate) fn base(&self, state: u32) -> Option<(u32, u32)> {
         let (placed, Passes::Done(passes), state) = self.find(state) else { return None };
         let Counting { counter: Counter { min, max, unit }, lengths, .. } = &placed.counting;
-        if *unit == Unit::Tokens {
+        if *unit == CountedUnit::Tokens {
             // Within a token nothing is counted.
             let is_spent = max.is_some_and(|max| passes > max);
             return (!is_spent).then(|| (placed.number(Passes::Free, state), u32::MAX));
@@ -359,7 +363,7 @@ impl Counters {
     pub(crate) fn unbounded(&self, state: u32) -> Option<(u32, u32)> {
         let (placed, Passes::Done(passes), own) = self.find(state) else { return None };
         let Counter { min, max, unit } = placed.counting.counter;
-        if unit == Unit::Tokens {
+        if unit == CountedUnit::Tokens {
             return self.base(state);
         }
         let is_end = placed.counting.machine.finals[own as usize];
@@ -371,7 +375,7 @@ impl Counters {
     /// For the rules that count tokens the least bound and the largest distance to the nearest end, if any do.
     pub(crate) fn budgets_of_tokens(&self) -> Option<(u32, u32)> {
         let budgets = self.placed.iter().map(|placed| &placed.counting);
-        let budgets = budgets.filter(|one| one.counter.unit == Unit::Tokens);
+        let budgets = budgets.filter(|one| one.counter.unit == CountedUnit::Tokens);
         let budgets = budgets.map(|one| (one.counter.max.unwrap_or(u32::MAX), one.lengths.most()));
         budgets.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)))
     }
@@ -380,7 +384,7 @@ impl Counters {
     pub(crate) fn tokens_left(&self, state: u32) -> Option<u32> {
         let (placed, Passes::Done(tokens), _) = self.find(state) else { return None };
         let Counter { max, unit, .. } = placed.counting.counter;
-        max.filter(|_| unit == Unit::Tokens).map(|max| max.saturating_sub(tokens.max(1)))
+        max.filter(|_| unit == CountedUnit::Tokens).map(|max| max.saturating_sub(tokens.max(1)))
     }
 
     /// A state that does with up to `longest` bytes what `state` does.
@@ -400,7 +404,7 @@ impl Counters {
             Passes::Done(k) => {
                 let Counter { min, max, unit } = placed.counting.counter;
                 // Where more tokens than the bound have begun, none is left.
-                let max = max.map(|max| max + u32::from(unit == Unit::Tokens));
+                let max = max.map(|max| max + u32::from(unit == CountedUnit::Tokens));
                 (min.saturating_sub(k), max.map(|max| max.saturating_sub(k)))
             }
             Passes::Free => (0, None),
@@ -423,12 +427,12 @@ impl Counters {
 
     /// Whether some rule counts tokens.
     pub(crate) fn count_tokens(&self) -> bool {
-        self.placed.iter().any(|placed| placed.counting.counter.unit == Unit::Tokens)
+        self.placed.iter().any(|placed| placed.counting.counter.unit == CountedUnit::Tokens)
     }
 
     /// Whether the rule of a state counts tokens.
     pub(crate) fn counts_tokens(&self, state: u32) -> bool {
-        self.find(state).0.counting.counter.unit == Unit::Tokens
+        self.find(state).0.counting.counter.unit == CountedUnit::Tokens
     }
 
     /// The state behind the first byte of a token: where no token had begun in the rule this one has.
@@ -464,7 +468,7 @@ impl Counters {
             let body = p.counting.listed.unwrap_or(p.counting.machine.passes[0].0);
             let kind = u32::from(max.is_some())
                 | u32::from(p.counting.listed.is_some()) << 1
-                | u32::from(unit == Unit::Tokens) << 2;
+                | u32::from(unit == CountedUnit::Tokens) << 2;
             [min, kind, max.unwrap_or(0), body]
         };
         self.placed.iter().map(key).collect()

@@ -157,7 +157,7 @@ impl<'a> Places<'a> {
         };
         match automaton(self.grammar, lookahead, work)? {
             Some(automaton) => {
-                Follow { places: self, automaton, runs: Runs::default() }.agrees(rule, work)
+                Follow { places: self, automaton, runs: RunEnds::default() }.agrees(rule, work)
             }
             None => Ok(false),
         }
@@ -252,7 +252,7 @@ type ExprRun = (ExprId, u32);
 
 /// Where runs lead, as far as it is known.
 #[derive(Default)]
-struct Runs {
+struct RunEnds {
     ends: FxHashMap<ExprRun, States>,
     /// Runs that are computed from a run.
     users: FxHashMap<ExprRun, FxHashSet<ExprRun>>,
@@ -262,7 +262,7 @@ struct Runs {
 struct Follow<'a> {
     places: &'a Places<'a>,
     automaton: Automaton,
-    runs: Runs,
+    runs: RunEnds,
 }
 
 impl Follow<'_> {

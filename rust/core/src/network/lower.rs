@@ -4,7 +4,7 @@ mod repetitions;
 
 use super::NetworkOptions;
 use super::analysis::Analysis;
-use super::counter::{Counter, Unit};
+use super::counter::{CountedUnit, Counter};
 use super::shapes::Shapes;
 use crate::automata::alphabet::{Alphabet, AlphabetBuilder};
 use crate::automata::{Automaton, FIRST_MARKER, Nfa, call, ids, utf8};
@@ -222,7 +222,8 @@ impl Lowering<'_> {
             && let Some((mut out, _)) = self.of_guarded(automaton)
         {
             out.trim_within(&Ticks::new(self.work))?;
-            let unit = if automaton.counts_tokens { Unit::Tokens } else { Unit::Passes };
+            let unit =
+                if automaton.counts_tokens { CountedUnit::Tokens } else { CountedUnit::Passes };
             self.with_lengths.borrow_mut().insert(rule.index(), Counter { min, max, unit });
             self.as_they_stand.borrow_mut().insert(rule.index());
             return Ok(out);

@@ -77,7 +77,7 @@ pub(super) type SpellEdge = (u8, u8, u32);
 
 /// Where the edges of a node that is being made begin.
 #[derive(Clone, Copy)]
-pub(super) struct Begun(usize);
+pub(super) struct FirstEdge(usize);
 
 impl SpellNodes {
     /// No node; the numbers below `first` are states.
@@ -112,8 +112,8 @@ impl SpellNodes {
     }
 
     /// Begins a node, or the row of a state: the edges that are added from here on.
-    pub(super) fn begin(&self) -> Begun {
-        Begun(self.open.len())
+    pub(super) fn begin(&self) -> FirstEdge {
+        FirstEdge(self.open.len())
     }
 
     /// The edges that are being added.
@@ -122,14 +122,14 @@ impl SpellNodes {
     }
 
     /// The edges since a beginning as those of a state, in order.
-    pub(super) fn state_row(&mut self, Begun(begun): Begun) -> Vec<SpellEdge> {
+    pub(super) fn state_row(&mut self, FirstEdge(begun): FirstEdge) -> Vec<SpellEdge> {
         join(&mut self.open, begun);
         self.open.split_off(begun)
     }
 
     /// The node with the edges since a beginning, or [`DEAD`] if there are none. Bytes that meet and
     /// lead to one node become one edge.
-    pub(super) fn node(&mut self, Begun(begun): Begun) -> u32 {
+    pub(super) fn node(&mut self, FirstEdge(begun): FirstEdge) -> u32 {
         join(&mut self.open, begun);
         let new = &self.open[begun..];
         if new.is_empty() {

@@ -25,12 +25,12 @@ const LISTS_AT_ONCE: usize = 256;
 
 /// What stands beneath a rule that has been called: entries, and whole sets.
 #[derive(Default)]
-struct Beneath {
+struct ReturnStacks {
     entries: Vec<Entry>,
     sets: Vec<SetId>,
 }
 
-impl Beneath {
+impl ReturnStacks {
     fn add(&mut self, sets: &StackSets, set: SetId) {
         match sets.halves(set) {
             Some(_) => self.sets.push(set),
@@ -59,11 +59,11 @@ pub(super) struct Sweep {
     /// For each rank of a called rule its place in `called`.
     places: FxHashMap<u32, u32>,
     /// What stands beneath the called rules; those past `used` are room.
-    called: Vec<Beneath>,
+    called: Vec<ReturnStacks>,
     used: usize,
     /// The ranks of called rules that have not been gone through, the lowest first.
     queue: BinaryHeap<Reverse<u32>>,
-    out: Beneath,
+    out: ReturnStacks,
 }
 
 impl<N: Deref<Target = Network>> Stepper<N> {
@@ -145,7 +145,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
             }
         };
         let mut sweep = std::mem::take(&mut self.sweep);
-        let run = Run {
+        let run = SweepState {
             network: &self.network,
             order: &order,
             sets: &mut self.sets,
@@ -239,7 +239,7 @@ impl<N: Deref<Target = Network>> Stepper<N> {
 }
 
 /// One sweep.
-struct Run<'a> {
+struct SweepState<'a> {
     network: &'a Network,
     order: &'a CallOrder,
     sets: &'a mut StackSets,
@@ -248,7 +248,7 @@ struct Run<'a> {
     room: &'a mut Sweep,
 }
 
-impl Run<'_> {
+impl SweepState<'_> {
     /// Reads the class with the stacks of some lists; what other stacks became is added.
     fn all(mut self, lists: &[SetId], others: &[SetId]) -> Result<SetId, Halt> {
         for (number, &list) in lists.iter().enumerate() {
@@ -286,7 +286,7 @@ impl Run<'_> {
             *used as u32 - 1
         });
         if called.len() <= place as usize {
-            called.resize_with(place as usize + 1, Beneath::default);
+            called.resize_with(place as usize + 1, ReturnStacks::default);
         }
         let beneath = &mut called[place as usize];
         debug_assert!(!beneath.is_empty() || place as usize + 1 == *used);

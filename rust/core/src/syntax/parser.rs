@@ -38,7 +38,7 @@ const BYTES_OF_TOKEN: u32 = 64;
 
 /// A finished part of an expression.
 #[derive(Clone, Copy)]
-struct Item {
+struct Operand {
     id: ExprId,
     position: Position,
     /// Levels of parentheses that printing it takes.
@@ -57,13 +57,13 @@ struct OpenGroup {
 /// Parts of a sequence or a choice, put together.
 enum Combined {
     Empty,
-    Single(Item),
+    Single(Operand),
     Several { expr: Expr, position: Position, depth: usize },
 }
 
 /// What a right-hand side is of.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
+enum RightHandSide {
     Rule,
     Lookahead,
 }
@@ -86,8 +86,8 @@ pub(super) struct GrammarParser<'t> {
     order: Vec<(&'t str, Position)>,
     builder: GrammarBuilder,
     frames: Vec<OpenGroup>,
-    items: Vec<Item>,
-    alternatives: Vec<Item>,
+    items: Vec<Operand>,
+    alternatives: Vec<Operand>,
 }
 
 impl<'t> GrammarParser<'t> {
@@ -227,7 +227,7 @@ impl<'t> GrammarParser<'t> {
             RuleOptions::default()
         };
         self.expect(Kind::Assign, "`::=`")?;
-        let body = self.side(Side::Rule)?.ok_or_else(|| {
+        let body = self.side(RightHandSide::Rule)?.ok_or_else(|| {
             let message = format!(
                 "the rule \"{}\" has no right-hand side; write `\"\"` for the empty string",
                 shown(name)
@@ -286,7 +286,7 @@ impl<'t> GrammarParser<'t> {
     fn lookahead(&mut self) -> Result<Option<ExprId>> {
         let open = self.current.position;
         self.advance();
-        let Some(body) = self.side(Side::Lookahead)? else {
+        let Some(body) = self.side(RightHandSide::Lookahead)? else {
             return Err(syntax(open, "the lookahead `(= ...)` is empty; write what must follow"));
         };
         if self.current.kind != Kind::End && !self.at_rule() {
@@ -301,7 +301,7 @@ impl<'t> GrammarParser<'t> {
     // ---- expressions ----
 
     /// Reads a right-hand side, or a lookahead with its `)`. `None` if nothing stands there.
-    fn side(&mut self, side: Side) -> Result<Option<ExprId>> {
+    fn side(&mut self, side: RightHandSide) -> Result<Option<ExprId>> {
         debug_assert!(self.frames.is_empty() && self.items.is_empty());
         self.open();
         while !self.at_end(side)? {
@@ -309,30 +309,32 @@ impl<'t> GrammarParser<'t> {
         }
         let nothing = self.items.is_empty() && self.alternatives.is_empty();
         let body = self.close();
-        if side == Side::Lookahead {
+        if side == RightHandSide::Lookahead {
             self.advance();
         }
         Ok((!nothing).then_some(body.id))
     }
 
     /// Whether the current token ends the whole side; an error if groups are open there.
-    fn at_end(&self, side: Side) -> Result<bool> {
+    fn at_end(&self, side: RightHandSide) -> Result<bool> {
         let kind = self.current.kind;
         let ends_rule = kind == Kind::End || self.at_rule();
         if let (true, [_, .., last]) = (ends_rule, self.frames.as_slice()) {
             return Err(syntax(last.position, "this `(` is not closed in its rule; add a `)`"));
         }
         match side {
-            Side::Rule => Ok(ends_rule || (kind == Kind::OpenLookahead && self.frames.len() == 1)),
-            Side::Lookahead if ends_rule => {
+            RightHandSide::Rule => {
+                Ok(ends_rule || (kind == Kind::OpenLookahead && self.frames.len() == 1))
+            }
+            RightHandSide::Lookahead if ends_rule => {
                 Err(self.unexpected(&self.current, "the `)` that closes the lookahead `(= ...)`"))
             }
-            Side::Lookahead => Ok(kind == Kind::Close && self.frames.len() == 1),
+            RightHandSide::Lookahead => Ok(kind == Kind::Close && self.frames.len() == 1),
         }
     }
 
     /// Takes one token (or a repetition's braces, or a macro) into the innermost group.
-    fn step(&mut self, side: Side) -> Result<()> {
+    fn step(&mut self, side: RightHandSide) -> Result<()> {
         self.look()?;
         let token = self.current;
         match token.kind {
@@ -372,11 +374,11 @@ impl<'t> GrammarParser<'t> {
     }
 
     /// The error at a token that begins no part of an expression.
-    fn misplaced(&self, token: &GrammarToken, side: Side) -> Error {
+    fn misplaced(&self, token: &GrammarToken, side: RightHandSide) -> Error {
         let message = match token.kind {
             Kind::Close => "this `)` closes nothing; remove it or add a `(`",
             Kind::CloseBrace => "this `}` closes nothing; remove it or add a `{`",
-            Kind::OpenLookahead if side == Side::Lookahead => {
+            Kind::OpenLookahead if side == RightHandSide::Lookahead => {
                 "a lookahead `(= ...)` cannot stand inside another"
             }
             Kind::OpenLookahead => {
@@ -404,7 +406,7 @@ impl<'t> GrammarParser<'t> {
     }
 
     /// Ends the innermost group.
-    fn close(&mut self) -> Item {
+    fn close(&mut self) -> Operand {
         self.end_sequence();
         let frame = self.frames.pop();
         let (start, position) =
@@ -424,7 +426,7 @@ impl<'t> GrammarParser<'t> {
     }
 
     /// What parts make together: none the empty string, a single one itself.
-    fn combine(&self, parts: &[Item], around: Around) -> Combined {
+    fn combine(&self, parts: &[Operand], around: Around) -> Combined {
         let (Some(first), false) = (parts.first(), parts.len() == 1) else {
             return parts.first().map_or(Combined::Empty, |only| Combined::Single(*only));
         };
@@ -438,23 +440,23 @@ impl<'t> GrammarParser<'t> {
     }
 
     /// Adds the node that parts make; `position` is for the empty string.
-    fn finish(&mut self, parts: Combined, position: Position) -> Item {
+    fn finish(&mut self, parts: Combined, position: Position) -> Operand {
         let (expr, position, depth) = match parts {
             Combined::Single(item) => return item,
             Combined::Empty => (Expr::Empty, position, 0),
             Combined::Several { expr, position, depth } => (expr, position, depth),
         };
-        Item { id: self.builder.add(expr, position), position, depth }
+        Operand { id: self.builder.add(expr, position), position, depth }
     }
 
-    fn depth_in(&self, item: &Item, around: Around) -> usize {
+    fn depth_in(&self, item: &Operand, around: Around) -> usize {
         item.depth + usize::from(needs_parentheses(around, self.builder.expr(item.id)))
     }
 
     fn push(&mut self, expr: Expr, token: GrammarToken) {
         let position = token.position;
         let id = self.builder.add(expr, position);
-        self.items.push(Item { id, position, depth: 0 });
+        self.items.push(Operand { id, position, depth: 0 });
     }
 
     fn check_nesting(&self, printed: usize) -> Result<()> {

@@ -15,7 +15,7 @@ use super::pieces::Piece;
 use super::reader::{End, Phase, Reader, STRING};
 use super::values::{SeenId, Values};
 use crate::budget::Halt;
-use candidates::{Candidate, Level, compare};
+use candidates::{Candidate, CandidateArray, compare};
 use content::Content;
 use std::sync::Arc;
 
@@ -80,7 +80,7 @@ pub(super) struct Nested {
     /// Reads the scalar or the name.
     lexer: Reader,
     /// The arrays with unique items, the outermost first.
-    levels: Vec<Level>,
+    levels: Vec<CandidateArray>,
     /// The text behind the last item of the outermost array: where its beginning stands, and the rest.
     pub(super) before: Option<Piece>,
     pub(super) text: Vec<u8>,
@@ -91,7 +91,7 @@ impl Nested {
     pub(super) fn new(seen: SeenId, values: &Values) -> Self {
         let state = if seen == SeenId::NONE { State::Open } else { State::Behind };
         let items = values.read(seen).into_iter().map(|key| Candidate::new(Item::of_key(key)));
-        let level = Level::new(0, items.collect());
+        let level = CandidateArray::new(0, items.collect());
         Self {
             seen,
             frames: vec![Arc::default()],
@@ -178,7 +178,7 @@ impl Nested {
         self.begin_value(b'[');
         self.open(false);
         if is_unique {
-            self.levels.push(Level::new(self.frames.len() - 1, Vec::new()));
+            self.levels.push(CandidateArray::new(self.frames.len() - 1, Vec::new()));
         }
     }
 

@@ -67,7 +67,7 @@ impl Arrays {
             return;
         }
         let mut walk =
-            Walk { trie, values, seen, items, is_alone, row, doubtful, work: Vec::new() };
+            TokenWalk { trie, values, seen, items, is_alone, row, doubtful, work: Vec::new() };
         let next = match reader.phase {
             Phase::Open | Phase::Comma => Next::Item(reader.phase),
             Phase::Behind | Phase::Literal => {
@@ -254,7 +254,7 @@ enum Next {
 }
 
 /// A walk over the trie along what was read.
-struct Walk<'a> {
+struct TokenWalk<'a> {
     trie: &'a Trie,
     values: &'a Values,
     seen: SeenId,
@@ -266,7 +266,7 @@ struct Walk<'a> {
     work: Vec<(u32, Next)>,
 }
 
-impl Walk<'_> {
+impl TokenWalk<'_> {
     fn allows(&self, token: u32) -> bool {
         self.row[token as usize >> 5] >> (token & 31) & 1 != 0
     }

@@ -16,7 +16,7 @@ use crate::engine::history::View;
 use crate::engine::limits::Thresholds;
 use crate::engine::lock;
 use crate::engine::mask::found::Found;
-use crate::engine::mask::keys::{Begun, Digests, FEW_STATES, MOST_STATES};
+use crate::engine::mask::keys::{Digests, FEW_STATES, FirstByteCounts, MOST_STATES};
 use crate::engine::mask::memo::{Answer, AnswerMemo, clear_bits, set_bits};
 use crate::engine::mask::pending::{AT_ROOT, NOWHERE, PendingId};
 use crate::engine::mask::pool::{AcceptedEntries, Pool, PooledAnswer};
@@ -71,7 +71,7 @@ pub(crate) struct Walker {
     /// Where answers are shared with other grammars.
     pool: Option<Arc<Pool>>,
     digests: Mutex<Digests>,
-    pub(in crate::engine) begun: Begun,
+    pub(in crate::engine) begun: FirstByteCounts,
     /// What can stand beneath rules, once that was asked for; `None` where it takes too much.
     pub(in crate::engine) adjacency: OnceLock<Option<Arc<Adjacency>>>,
     pub(in crate::engine) thresholds: Thresholds,
@@ -117,7 +117,7 @@ impl Walker {
             is_whole: false,
             pool: None,
             digests: Mutex::default(),
-            begun: Begun::default(),
+            begun: FirstByteCounts::default(),
             adjacency: OnceLock::new(),
             thresholds: Thresholds::default(),
             counts: Counts::default(),

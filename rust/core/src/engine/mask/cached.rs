@@ -15,7 +15,7 @@ const SOME: u64 = 2_048;
 
 /// Answers that are there. What masks cost is counted when it goes, so that threads do not meet at
 /// the counters for each mask.
-pub(crate) struct Reading<'a> {
+pub(crate) struct CachedAnswers<'a> {
     walker: &'a Walker,
     memo: RwLockReadGuard<'a, AnswerMemo>,
     counted: WalkCounters,
@@ -25,7 +25,7 @@ pub(crate) struct Reading<'a> {
     most: u64,
 }
 
-impl Reading<'_> {
+impl CachedAnswers<'_> {
     /// As [`Walker::mask`] where every answer is there, over whatever the bits were before, with what
     /// it cost; else `None`, and the bits are to be thrown away.
     pub(crate) fn mask(&mut self, view: View<'_>, bits: &mut [i32]) -> Option<WalkCounters> {
@@ -73,7 +73,7 @@ impl Reading<'_> {
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for CachedAnswers<'_> {
     fn drop(&mut self) {
         self.walker.counts.add(&self.counted);
     }
@@ -81,18 +81,22 @@ impl Drop for Reading<'_> {
 
 impl Walker {
     /// The answers that are there, for one mask or many: meanwhile none is added.
-    pub(crate) fn reading(&self) -> Reading<'_> {
+    pub(crate) fn reading(&self) -> CachedAnswers<'_> {
         self.reading_of(self.memo.read(), SOME)
     }
 
     /// The same, for masks of few answers, and only while nobody adds one.
-    pub(crate) fn reading_now(&self) -> Option<Reading<'_>> {
+    pub(crate) fn reading_now(&self) -> Option<CachedAnswers<'_>> {
         Some(self.reading_of(self.memo.try_read()?, FEW))
     }
 
-    fn reading_of<'a>(&'a self, memo: RwLockReadGuard<'a, AnswerMemo>, most: u64) -> Reading<'a> {
+    fn reading_of<'a>(
+        &'a self,
+        memo: RwLockReadGuard<'a, AnswerMemo>,
+        most: u64,
+    ) -> CachedAnswers<'a> {
         let (counted, room) = (WalkCounters::default(), Room::default());
-        Reading { walker: self, memo, counted, room, answers: Vec::new(), most }
+        CachedAnswers { walker: self, memo, counted, room, answers: Vec::new(), most }
     }
 }
 

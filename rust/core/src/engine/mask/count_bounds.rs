@@ -33,7 +33,7 @@ struct CountBounds {
 
 /// At how many counts a text stands, as far as a glance at its upper frames tells.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Counts {
+enum Multiplicity {
     None,
     Some,
     /// One above another into which it may pop, or one beside another of the same automaton.
@@ -50,9 +50,9 @@ impl Walker {
         interrupt: &Interrupt,
         bits: &mut [i32],
     ) -> Option<Attempt> {
-        match Counts::of(&self.network, sets, set) {
-            Counts::None => return None,
-            Counts::Some => {
+        match Multiplicity::of(&self.network, sets, set) {
+            Multiplicity::None => return None,
+            Multiplicity::Some => {
                 let little = Allowance { work: allowance.work.min(LITTLE_WORK), ..allowance };
                 let view = View::Stacks(&self.network, sets, set);
                 let attempt = self.attempt(view, little, interrupt, bits);
@@ -60,7 +60,7 @@ impl Walker {
                     return Some(attempt);
                 }
             }
-            Counts::Many => {}
+            Multiplicity::Many => {}
         }
         let bounds = CountBounds::of(&self.network, sets, set)?;
         let view = |set| View::Stacks(&self.network, &bounds.sets, set);
@@ -131,7 +131,7 @@ impl CountBounds {
     }
 }
 
-impl Counts {
+impl Multiplicity {
     fn of(network: &Network, sets: &StackSets, set: SetId) -> Self {
         if !network.has_counters() {
             return Self::None;

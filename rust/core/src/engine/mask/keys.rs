@@ -38,7 +38,7 @@ impl Digests {
     /// long as that.
     pub(in crate::engine) fn key(
         &mut self,
-        (network, trie, begun): (&Network, &Trie, &Begun),
+        (network, trie, begun): (&Network, &Trie, &FirstByteCounts),
         pool: &Pool,
         (question, nodes): (Question, &[u32]),
         left: &mut usize,
@@ -86,9 +86,9 @@ impl Digests {
 
 /// For each class of bytes the number of trie nodes of the entries that begin with it, counted at the first question.
 #[derive(Default)]
-pub(in crate::engine) struct Begun(OnceLock<Box<[u32; 256]>>);
+pub(in crate::engine) struct FirstByteCounts(OnceLock<Box<[u32; 256]>>);
 
-impl Begun {
+impl FirstByteCounts {
     /// The number of trie nodes of the entries that begin with a byte that a frame can read first.
     pub(in crate::engine) fn by(&self, network: &Network, trie: &Trie, frame: u32) -> u32 {
         let by_class = self.0.get_or_init(|| {

@@ -182,7 +182,7 @@ impl Engine {
 /// Read guards on the caches of masks, which many threads hold at once. A writer waits while one is
 /// alive, so the holder must not ask for a mask that is not cached.
 pub(in crate::engine) struct CachedMasks<'e> {
-    answers: cached::Reading<'e>,
+    answers: cached::CachedAnswers<'e>,
     rows: Option<RwLockReadGuard<'e, Unfolder>>,
     bits: Vec<i32>,
 }

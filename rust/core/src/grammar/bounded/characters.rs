@@ -16,7 +16,7 @@ pub(super) enum Pass {
 
 /// The characters that lead from one state to another: an automaton that begins in state 0.
 #[derive(PartialEq, Eq, Hash)]
-pub(super) struct Kind {
+pub(super) struct PassKind {
     pub(super) states: u32,
     pub(super) end: u32,
     /// From, the first and the last byte, to.
@@ -26,21 +26,21 @@ pub(super) struct Kind {
 /// Passes between states. State 0 is the start, no end, and no edge leads to it; each other state lies on a
 /// way from it to an end.
 #[derive(Default)]
-pub(super) struct Passes {
+pub(super) struct PassGraph {
     pub(super) finals: Vec<bool>,
     /// From, the kind of pass, to.
     pub(super) edges: Vec<(u32, u32, u32)>,
-    pub(super) kinds: Vec<Kind>,
+    pub(super) kinds: Vec<PassKind>,
     /// The least number of passes to an end; `None` where there is no way to any.
     pub(super) shortest: Option<u32>,
 }
 
-impl Passes {
+impl PassGraph {
     pub(super) fn of(automaton: &Automaton, pass: Pass, work: &Budget) -> Result<Self> {
         let mut automaton = automaton.clone();
         automaton.trim_within(&Ticks::new(work))?;
         let mut out = Self { finals: vec![false], ..Self::default() };
-        let mut known: FxHashMap<Kind, u32> = FxHashMap::default();
+        let mut known: FxHashMap<PassKind, u32> = FxHashMap::default();
         // The start, whose first byte begins a character whatever it is, and states of the automaton.
         let mut numbers: FxHashMap<u32, u32> = FxHashMap::default();
         let mut todo = vec![(0, 0)];
@@ -62,7 +62,7 @@ impl Passes {
                 out.edges.push((number, kind, to));
             }
         }
-        let mut kinds: Vec<(Kind, u32)> = known.into_iter().collect();
+        let mut kinds: Vec<(PassKind, u32)> = known.into_iter().collect();
         kinds.sort_unstable_by_key(|kind| kind.1);
         out.kinds = kinds.into_iter().map(|kind| kind.0).collect();
         out.trim(work)?;
@@ -103,7 +103,7 @@ fn kinds(
     state: u32,
     begins: impl Fn(u8) -> bool,
     work: &Budget,
-) -> Result<Vec<(u32, Kind)>> {
+) -> Result<Vec<(u32, PassKind)>> {
     // The states within a character, in the order in which they are found, and the edges between them.
     let mut within: Vec<u32> = Vec::new();
     let mut places: FxHashMap<u32, u32> = FxHashMap::default();
@@ -142,7 +142,7 @@ fn kinds(
 }
 
 /// For each state to which an edge leads from `state`, the bytes of such edges.
-fn bytes(automaton: &Automaton, state: u32, work: &Budget) -> Result<Vec<(u32, Kind)>> {
+fn bytes(automaton: &Automaton, state: u32, work: &Budget) -> Result<Vec<(u32, PassKind)>> {
     let mut targets: FxHashMap<u32, Vec<(u32, u8, u32)>> = FxHashMap::default();
     let mut order = Vec::new();
     for (letter, target) in automaton.edges_in_full(state) {
@@ -157,7 +157,7 @@ fn bytes(automaton: &Automaton, state: u32, work: &Budget) -> Result<Vec<(u32, K
 }
 
 /// Of some edges those on ways from state 0 to `end`, with states numbered as a walk meets them.
-fn kind(states: usize, end: u32, edges: &[(u32, u8, u32)]) -> Kind {
+fn kind(states: usize, end: u32, edges: &[(u32, u8, u32)]) -> PassKind {
     let mut reaches = vec![false; states];
     reaches[end as usize] = true;
     let mut todo = vec![end];
@@ -184,5 +184,5 @@ fn kind(states: usize, end: u32, edges: &[(u32, u8, u32)]) -> Kind {
             _ => bytes.push((from, byte, byte, to)),
         }
     }
-    Kind { states: numbers.len() as u32, end: numbers[&end], bytes }
+    PassKind { states: numbers.len() as u32, end: numbers[&end], bytes }
 }

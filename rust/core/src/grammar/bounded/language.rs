@@ -22,7 +22,7 @@ pub(super) struct ByteLanguage {
 }
 
 /// What becomes of a rule.
-pub(super) enum Found {
+pub(super) enum RuleLanguage {
     Language(ByteLanguage),
     /// A rule within is lazy or has a smaller bound, and its texts have to be known first.
     Needs(RuleId),
@@ -36,8 +36,8 @@ impl ByteLanguage {
         known: &FxHashMap<RuleId, ByteLanguage>,
         max_states: usize,
         work: &Budget,
-    ) -> Result<Found> {
-        let mut writer = Writer {
+    ) -> Result<RuleLanguage> {
+        let mut writer = LanguageWriter {
             grammar,
             bounded: rule,
             most: grammar.rule(rule).options.max_chars.unwrap_or(u32::MAX),
@@ -56,16 +56,16 @@ impl ByteLanguage {
         while let Some((expr, from, to, call)) = writer.todo.pop() {
             work.spend(1)?;
             if let Some(inner) = writer.expr(expr, from, to, call)? {
-                return Ok(Found::Needs(inner));
+                return Ok(RuleLanguage::Needs(inner));
             }
         }
         let has_empty = writer.skips_to(start, end);
         let automaton = writer.nfa.reduce(max_states, work)?;
         let language = Self { automaton, has_empty };
         if !grammar.rule(rule).options.lazy {
-            return Ok(Found::Language(language));
+            return Ok(RuleLanguage::Language(language));
         }
-        language.first_ends(work)?.map(Found::Language).ok_or_else(|| {
+        language.first_ends(work)?.map(RuleLanguage::Language).ok_or_else(|| {
             refused(grammar, rule, "no automaton of moderate size tells where it ends first")
         })
     }
@@ -144,7 +144,7 @@ struct Call {
     within: Option<usize>,
 }
 
-struct Writer<'a> {
+struct LanguageWriter<'a> {
     grammar: &'a Grammar,
     /// The rule whose texts these are.
     bounded: RuleId,
@@ -162,7 +162,7 @@ struct Writer<'a> {
     work: &'a Budget,
 }
 
-impl Writer<'_> {
+impl LanguageWriter<'_> {
     fn refused(&self, why: &str) -> Error {
         refused(self.grammar, self.bounded, why)
     }

@@ -21,8 +21,8 @@ mod language;
 #[cfg(test)]
 mod tests;
 
-use self::characters::{Pass, Passes};
-use self::language::{ByteLanguage, Found};
+use self::characters::{Pass, PassGraph};
+use self::language::{ByteLanguage, RuleLanguage};
 use super::{ByteAutomaton, CharSet, Expr, Grammar, GrammarBuilder, Rule, RuleOptions, WITHIN};
 use crate::budget::Budget;
 use crate::error::{Error, Position, Result};
@@ -96,13 +96,13 @@ impl<'a> Bounded<'a> {
         while let Some(&last) = open.last() {
             if !self.languages.contains_key(&last) {
                 match ByteLanguage::of(self.grammar, last, &self.languages, max_states, work)? {
-                    Found::Language(found) => {
+                    RuleLanguage::Language(found) => {
                         self.languages.insert(last, found);
                     }
-                    Found::Needs(inner) if open.contains(&inner) => {
+                    RuleLanguage::Needs(inner) if open.contains(&inner) => {
                         return Err(language::refused(self.grammar, inner, "it calls itself"));
                     }
-                    Found::Needs(inner) => {
+                    RuleLanguage::Needs(inner) => {
                         open.push(inner);
                         continue;
                     }
@@ -139,7 +139,7 @@ impl<'a> Bounded<'a> {
             let why = "no automaton of moderate size tells its nearest end";
             return Err(language::refused(self.grammar, rule, why));
         }
-        let passes = Passes::of(&language.automaton, pass, work)?;
+        let passes = PassGraph::of(&language.automaton, pass, work)?;
         let counted = match passes.shortest {
             Some(shortest) if pass == Pass::Byte || shortest <= most => {
                 Some(self.counted(name, position, &passes, (pass, most)))
@@ -205,7 +205,7 @@ impl<'a> Bounded<'a> {
         &mut self,
         name: &str,
         position: Position,
-        passes: &Passes,
+        passes: &PassGraph,
         (pass, most): (Pass, u32),
     ) -> ExprId {
         let what = if pass == Pass::Character { "character" } else { "byte" };

@@ -67,7 +67,7 @@ impl Converter<'_> {
         if self.has_dynamic {
             return Ok(None); // what a dynamic reference means depends on the way to it
         }
-        let mut writer = Writer { schemas: self.schemas, text: String::new(), depth: 0 };
+        let mut writer = SchemaWriter { schemas: self.schemas, text: String::new(), depth: 0 };
         let is_whole = writer.schema(node, self.schemas.language(node));
         let text = writer.text;
         self.spend(1 + text.len() / 16)?;
@@ -78,13 +78,13 @@ impl Converter<'_> {
 
 /// Writes schemas without their annotations. What it returns is false where a schema is too long or too deep, or
 /// has a base of its own.
-struct Writer<'s> {
+struct SchemaWriter<'s> {
     schemas: &'s Schemas,
     text: String,
     depth: usize,
 }
 
-impl Writer<'_> {
+impl SchemaWriter<'_> {
     fn schema(&mut self, node: JsonNodeId, language: Language) -> bool {
         let JsonNode::Object(object) = self.schemas.arena().node(node) else {
             return self.value(node);

@@ -29,11 +29,11 @@ pub(super) enum CharacterSpelling {
 }
 
 /// How a character of a set moves the search from one of its states: where to, and by which spellings.
-type Steps = Vec<(u32, Described)>;
+type CharacterMoves = Vec<(u32, Described)>;
 
 /// The steps that were found, by the number of the set.
 #[derive(Default)]
-pub(super) struct SearchSteps(FxHashMap<(u32, CharacterSpelling, u32), Steps>);
+pub(super) struct SearchSteps(FxHashMap<(u32, CharacterSpelling, u32), CharacterMoves>);
 
 impl Emitter<'_, '_> {
     /// What stands in a string: a rule that counts characters, of that key, or what says the same.

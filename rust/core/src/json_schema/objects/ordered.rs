@@ -53,12 +53,12 @@ struct OtherNames {
 
 /// How many states an automaton may have: in all, and where as many names are done.
 #[derive(Clone, Copy)]
-pub(super) struct Room {
+pub(super) struct StateLimits {
     pub(super) states: usize,
     pub(super) at_a_place: usize,
 }
 
-impl Room {
+impl StateLimits {
     pub(super) const ANY: Self = Self { states: usize::MAX, at_a_place: usize::MAX };
 
     pub(super) fn of_states(states: usize) -> Self {
@@ -194,7 +194,7 @@ impl Converter<'_> {
         &mut self,
         alternatives: &[Alternative],
         is_shared: bool,
-        room: Room,
+        room: StateLimits,
     ) -> Result<Option<ObjectAutomaton>> {
         let mut out = Ordered {
             alternatives: Vec::with_capacity(alternatives.len()),

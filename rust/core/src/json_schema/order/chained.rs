@@ -18,13 +18,13 @@ struct Condition {
 
 /// What schemas that hold, and those that they apply, say of names.
 #[derive(Default)]
-struct Found {
+struct Mentions {
     conditions: Vec<Condition>,
     /// The names that are described whatever holds.
     described: FxHashSet<NameId>,
 }
 
-impl Found {
+impl Mentions {
     /// The names that conditions alone bring.
     fn brought(&self) -> FxHashSet<NameId> {
         let brings = self.conditions.iter().flat_map(|condition| &condition.brings);
@@ -87,8 +87,8 @@ impl Converter<'_> {
     }
 
     /// The conditions in schemas that hold, and in those that they apply, in the order in which they are met.
-    fn conditions_of(&mut self, conditions: &[(SchemaId, bool)]) -> Result<Found> {
-        let mut out = Found::default();
+    fn conditions_of(&mut self, conditions: &[(SchemaId, bool)]) -> Result<Mentions> {
+        let mut out = Mentions::default();
         let mut seen: FxHashSet<(SchemaId, bool)> = FxHashSet::default();
         let holding = conditions.iter().rev().filter(|condition| condition.1);
         let mut describing = Vec::new();

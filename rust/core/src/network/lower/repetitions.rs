@@ -5,7 +5,7 @@ use crate::automata::{Automaton, FIRST_MARKER, Nfa, call};
 use crate::error::Result;
 use crate::grammar::Expr;
 use crate::ids::{ExprId, RuleId};
-use crate::network::counter::{Counter, Unit};
+use crate::network::counter::{CountedUnit, Counter};
 use rustc_hash::FxHashMap;
 
 /// A position in a cut repetition: the body's shape, the bounds, how far it is.
@@ -192,7 +192,7 @@ impl Lowering<'_> {
             }),
         };
         let rule = *counters.entry((body, min, max)).or_insert_with(|| {
-            rules.push(CountedRule::Counter(body, Counter { min, max, unit: Unit::Passes }));
+            rules.push(CountedRule::Counter(body, Counter { min, max, unit: CountedUnit::Passes }));
             first + rules.len() - 1
         });
         nfa.edge(from, call(rule), to);

@@ -6,7 +6,7 @@ use crate::grammar::Expr;
 use super::super::messages::{shown, syntax};
 use super::super::printer::Around;
 use super::super::scanner::{GrammarToken, Kind};
-use super::{GrammarParser, Item};
+use super::{GrammarParser, Operand};
 
 impl GrammarParser<'_> {
     /// Repeats what stands before the current token.
@@ -35,7 +35,7 @@ impl GrammarParser<'_> {
         self.check_nesting(depth)?;
         let position = body.position;
         let id = self.builder.add(Expr::Repeat { body: body.id, min, max }, position);
-        self.items.push(Item { id, position, depth });
+        self.items.push(Operand { id, position, depth });
         Ok(())
     }
 

@@ -17,12 +17,12 @@ use std::collections::VecDeque;
 use std::ops::Deref;
 
 /// A reader of an array.
-enum Open {
+enum ArrayReader {
     Flat(Reader),
     Nested(Nested),
 }
 
-impl Open {
+impl ArrayReader {
     fn new(items: UniqueItems) -> Self {
         match items.nested {
             true => Self::Nested(Nested::new(SeenId::NONE, &Values::default())),
@@ -34,7 +34,7 @@ impl Open {
 /// Stacks, and the array that those with frames are in.
 struct Reading {
     set: SetId,
-    array: Option<Open>,
+    array: Option<ArrayReader>,
 }
 
 /// Readings of a text that have not read all of its bytes, with the number of those that they have.
@@ -148,10 +148,10 @@ impl Arrays {
             let Reading { set, array } = reading;
             let is_over = match array {
                 None => false,
-                Some(Open::Flat(array)) => {
+                Some(ArrayReader::Flat(array)) => {
                     self.read_flat(network, &mut stepper.sets, (array, set), byte)?
                 }
-                Some(Open::Nested(array)) => {
+                Some(ArrayReader::Nested(array)) => {
                     match self.read_nested(network, stepper, (array, set), byte)? {
                         Some(is_over) => is_over,
                         None if *set == NONE => return Ok(place),
@@ -171,7 +171,7 @@ impl Arrays {
                 let within = self.within(network, &mut stepper.sets, *set)?;
                 if within.any {
                     match byte {
-                        b'[' => *array = Some(Open::new(within.items)),
+                        b'[' => *array = Some(ArrayReader::new(within.items)),
                         _ => return Err(Halt::Arrays),
                     }
                 }
@@ -197,7 +197,7 @@ impl Arrays {
             return Ok(());
         }
         let depth = match &mut reading.array {
-            Some(Open::Nested(array)) => {
+            Some(ArrayReader::Nested(array)) => {
                 array.keep_outermost(within.most() as usize);
                 match array.awaits_value() {
                     true => array.depth() as u32,
@@ -221,10 +221,10 @@ impl Arrays {
             }
             is_parted = true;
             let array = match &reading.array {
-                Some(Open::Nested(array)) if count > 0 => {
+                Some(ArrayReader::Nested(array)) if count > 0 => {
                     let mut array = array.clone();
                     array.keep_outermost(count as usize);
-                    Some(Open::Nested(array))
+                    Some(ArrayReader::Nested(array))
                 }
                 _ => None,
             };
@@ -296,11 +296,11 @@ impl Arrays {
     }
 
     /// The reader of a place.
-    fn open(&mut self, id: ArrayId, sets: &mut StackSets) -> Result<Open, Halt> {
+    fn open(&mut self, id: ArrayId, sets: &mut StackSets) -> Result<ArrayReader, Halt> {
         if self.place(id).phase != Phase::Nested {
-            return Ok(Open::Flat(self.reader(id)));
+            return Ok(ArrayReader::Flat(self.reader(id)));
         }
-        self.nested(id, sets)?.map(Open::Nested).ok_or(Halt::Arrays)
+        self.nested(id, sets)?.map(ArrayReader::Nested).ok_or(Halt::Arrays)
     }
 
     /// Reads the bracket that opens an array in an item, and tells the reader whether stacks have a frame of
@@ -327,15 +327,15 @@ impl Arrays {
         network: &Network,
         stepper: &mut Stepper<N>,
         mut set: SetId,
-        array: Open,
+        array: ArrayReader,
     ) -> Result<(SetId, Option<NewPlace>), Halt> {
         let within = self.within(network, &mut stepper.sets, set)?;
         // Stacks with more frames are asked first: what they leave is asked for itself.
         for &count in within.counts.iter().rev().filter(|&&count| count > 0) {
             let part = self.part(network, &mut stepper.sets, set, (count, count))?;
             let can_end = match &array {
-                Open::Flat(array) => self.can_end(network, stepper, part, array)?,
-                Open::Nested(array) => {
+                ArrayReader::Flat(array) => self.can_end(network, stepper, part, array)?,
+                ArrayReader::Nested(array) => {
                     let mut array = array.clone();
                     array.keep_outermost(count as usize);
                     self.can_end_nested(network, stepper, part, &array)?
@@ -355,11 +355,11 @@ impl Arrays {
             return Ok((set, None));
         }
         let (place, reader) = match array {
-            Open::Flat(Reader { seen, phase, like, before, piece, .. }) => {
+            ArrayReader::Flat(Reader { seen, phase, like, before, piece, .. }) => {
                 let piece = self.values_mut().piece(before, &piece)?;
                 (Place { like, piece, ..Place::alone(set, seen, phase) }, None)
             }
-            Open::Nested(mut array) => {
+            ArrayReader::Nested(mut array) => {
                 array.keep_outermost(within.most() as usize);
                 let piece = self.values_mut().piece(array.before, &array.text)?;
                 (array.before, array.text) = (piece, Vec::new());

@@ -71,7 +71,7 @@ impl Candidate {
 
 /// An array with unique items that is open.
 #[derive(Clone, Debug)]
-pub(super) struct Level {
+pub(super) struct CandidateArray {
     /// Its place among the open containers.
     pub(super) frame: usize,
     /// All its items, in order, and the bytes that they hold.
@@ -84,7 +84,7 @@ pub(super) struct Level {
     pub(super) to: usize,
 }
 
-impl Level {
+impl CandidateArray {
     pub(super) fn new(frame: usize, mut items: Vec<Candidate>) -> Self {
         items.sort_unstable_by(|a, b| compare(a.rest(), b.rest()));
         let bytes = items.iter().map(|one| one.item.bytes()).sum();

@@ -1,6 +1,6 @@
 //! What can be asked of the text of an array that is being read.
 
-use super::{Candidate, Level, Nested, State};
+use super::{Candidate, CandidateArray, Nested, State};
 use crate::grammar::UniqueItems;
 use crate::unique::encoding::END;
 use crate::unique::numbers::{self, NUMBER};
@@ -181,7 +181,9 @@ impl Nested {
     pub(in crate::unique) fn bare(&self) -> Self {
         let mut out = self.clone();
         out.seen = SeenId::NONE;
-        out.levels.iter_mut().for_each(|level| *level = Level::new(level.frame, Vec::new()));
+        out.levels
+            .iter_mut()
+            .for_each(|level| *level = CandidateArray::new(level.frame, Vec::new()));
         out
     }
 
@@ -263,7 +265,7 @@ impl Nested {
 
     /// The bytes that it holds with these.
     pub(in crate::unique) fn bytes(&self) -> usize {
-        let of_level = |level: &Level| {
+        let of_level = |level: &CandidateArray| {
             level.bytes + (level.items.len() + level.candidates.len()) * size_of::<Candidate>()
         };
         self.bytes_held() + self.levels.iter().map(of_level).sum::<usize>()

@@ -35,11 +35,11 @@ const KEPT_OF_MEMORY: usize = 16;
 
 /// Answers over one trie.
 pub(in crate::engine) struct EndAnswers {
-    made: Mutex<Made>,
+    made: Mutex<AnswerTables>,
     bytes: AtomicUsize,
 }
 
-struct Made {
+struct AnswerTables {
     network: Arc<Network>,
     trie: Arc<Trie>,
     descent: Descent,
@@ -47,7 +47,7 @@ struct Made {
     exits: KnownExits,
     pending: PendingSets,
     /// `None` where an answer takes too much work.
-    answers: FxHashMap<(Question, PendingId), Option<Arc<Answer>>>,
+    answers: FxHashMap<(Question, PendingId), Option<Arc<EntriesByWay>>>,
     /// All different.
     entries: FxHashSet<Arc<Entries>>,
     answer_bytes: usize,
@@ -61,7 +61,7 @@ enum Entries {
     Row(Box<[i32]>),
 }
 
-struct Answer {
+struct EntriesByWay {
     /// The nodes of all ways.
     nodes: Box<[NodeId]>,
     /// For each way the index of its node, and the tokens finished.
@@ -87,7 +87,7 @@ struct Bounds<'a> {
 
 impl EndAnswers {
     pub(in crate::engine) fn new(network: Arc<Network>, trie: Arc<Trie>) -> Self {
-        let made = Made {
+        let made = AnswerTables {
             descent: Descent::new(network.clone(), trie.clone(), false, 0),
             exits: KnownExits::default(),
             pending: PendingSets::new(trie.ids()),
@@ -164,7 +164,7 @@ impl Engine {
     }
 }
 
-impl Made {
+impl AnswerTables {
     fn bytes(&self) -> usize {
         self.table_bytes()
             + self.answer_bytes
@@ -203,7 +203,7 @@ impl Made {
         asking: &mut Asking<'_>,
         meter: &mut Meter,
         bounds: Bounds<'_>,
-    ) -> Result<Arc<Answer>, Stop> {
+    ) -> Result<Arc<EntriesByWay>, Stop> {
         if let Some(known) = self.answers.get(&asked) {
             return known.clone().ok_or(Stop::Work);
         }
@@ -214,7 +214,7 @@ impl Made {
             self.answers.insert(asked, None);
         }
         let answer = Arc::new(made?);
-        self.answer_bytes += size_of::<Answer>()
+        self.answer_bytes += size_of::<EntriesByWay>()
             + answer.nodes.len() * size_of::<NodeId>()
             + answer.ways.len() * size_of::<(u32, u32)>()
             + answer.groups.len() * size_of::<Group>();
@@ -231,7 +231,7 @@ impl Made {
         asking: &mut Asking<'_>,
         meter: &mut Meter,
         bounds: Bounds<'_>,
-    ) -> Result<Answer, Stop> {
+    ) -> Result<EntriesByWay, Stop> {
         let Self { trie, descent, exits, .. } = self;
         // A token may begin a rule with guards: the numbers of its states are those of the descent.
         let network = descent.network().clone();
@@ -272,7 +272,7 @@ impl Made {
             out.push(Group { ways: from..ways.len() as u32, entries });
         }
         let popped = self.pending.intern(&popped.into());
-        Ok(Answer { nodes: nodes.into(), ways: ways.into(), groups: out.into(), popped })
+        Ok(EntriesByWay { nodes: nodes.into(), ways: ways.into(), groups: out.into(), popped })
     }
 
     fn entries_of(&mut self, mut numbers: Vec<u32>, words: usize) -> Arc<Entries> {
