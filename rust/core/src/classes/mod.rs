@@ -127,23 +127,8 @@ pub fn compile(
 ) -> Result<(TokenClasses, ClassStats)> {
     let began = Instant::now();
     let of_members = grammar.bytes_of_members();
-    let are_refused = match options.for_ends {
-        true => {
-            let are_apart = !of_members.is_empty() && !of_members.iter().any(Vec::is_empty);
-            grammar.has_member_guards() && !are_apart
-        }
-        false => grammar.has_guards(),
-    };
-    if are_refused {
-        return Err(guards_refused(grammar, "a token class"));
-    }
-    let work = match options.for_ends {
-        true => {
-            let limit = options.limits.max_network_work.min(WORK_FOR_ENDS);
-            Budget::new(&Limits { max_network_work: limit, ..options.limits.clone() }, interrupt)
-        }
-        false => Budget::new(&options.limits, interrupt),
-    };
+    refuse_guards(grammar, options, &of_members)?;
+    let work = budget_of(options, interrupt);
     let without_count = grammar.without_counted_tokens(&work)?;
     let grammar = without_count.as_ref().unwrap_or(grammar);
     let whole = || WholeTokens { ranges: vocabulary.whole_ranges(), stops: vocabulary.stop_ids() };
@@ -200,6 +185,30 @@ pub fn compile(
     let classes = number(vocabulary, trie, &runs, (&ids, &whole), &mut stats);
     stats.walk_time = began.elapsed();
     Ok((classes, stats))
+}
+
+/// Refuses a grammar whose guards tell tokens apart by more than their bytes.
+fn refuse_guards(grammar: &Grammar, options: &ClassOptions, of_members: &[Vec<u8>]) -> Result<()> {
+    let are_refused = match options.for_ends {
+        true => {
+            let are_apart = !of_members.is_empty() && !of_members.iter().any(Vec::is_empty);
+            grammar.has_member_guards() && !are_apart
+        }
+        false => grammar.has_guards(),
+    };
+    match are_refused {
+        true => Err(guards_refused(grammar, "a token class")),
+        false => Ok(()),
+    }
+}
+
+/// The work that classes may take.
+fn budget_of(options: &ClassOptions, interrupt: &Interrupt) -> Budget {
+    let mut limits = options.limits.clone();
+    if options.for_ends {
+        limits.max_network_work = limits.max_network_work.min(WORK_FOR_ENDS);
+    }
+    Budget::new(&limits, interrupt)
 }
 
 /// How many copies, or passes, are kept on either side of a bound if no token that is looked at is longer.

@@ -74,32 +74,7 @@ impl Converter<'_> {
                 }
             }
         }
-        let mut by_order: Vec<(OrderId, Vec<FormulaId>)> = Vec::new();
-        let mut places: FxHashMap<OrderId, usize> = FxHashMap::default();
-        if choices.iter().any(|choice| !choice.is_empty()) {
-            for choice in &choices {
-                let formula = self.formula_under(conditions, within, choice)?;
-                if formula == FormulaId::FALSE {
-                    continue;
-                }
-                let order = match in_any_order {
-                    true => self.orders.intern(Box::default()),
-                    false => self.order(conditions, formula, choice)?,
-                };
-                let other = match in_any_order {
-                    true => None,
-                    false => self.order_of_branches(order, choice)?,
-                };
-                for order in [Some(order), other].into_iter().flatten() {
-                    let place = *places.entry(order).or_insert_with(|| {
-                        by_order.push((order, Vec::new()));
-                        by_order.len() - 1
-                    });
-                    by_order[place].1.push(formula);
-                }
-                self.spend(1)?;
-            }
-        }
+        let by_order = self.formulas_by_order(conditions, within, &choices)?;
         let is_one = by_order.len() < 2;
         if is_one && !closes || by_order.is_empty() {
             // One order serves all.
@@ -132,6 +107,43 @@ impl Converter<'_> {
         let last = all.or(out.first().copied()).filter(|_| !in_any_order);
         let chained = last.map_or(Ok(None), |last| self.chained(conditions, last.order))?;
         Ok(Alternatives { own: out.into(), all, chained })
+    }
+
+    /// The formulas of choices of branches, by the order in which their members come; none where no branch is chosen.
+    fn formulas_by_order(
+        &mut self,
+        conditions: &[(SchemaId, bool)],
+        within: FormulaId,
+        choices: &[Choice],
+    ) -> Result<Vec<(OrderId, Vec<FormulaId>)>> {
+        let mut by_order: Vec<(OrderId, Vec<FormulaId>)> = Vec::new();
+        if choices.iter().all(Choice::is_empty) {
+            return Ok(by_order);
+        }
+        let in_any_order = self.options.key_order == KeyOrder::Any;
+        let mut places: FxHashMap<OrderId, usize> = FxHashMap::default();
+        for choice in choices {
+            let formula = self.formula_under(conditions, within, choice)?;
+            if formula == FormulaId::FALSE {
+                continue;
+            }
+            let (order, other) = match in_any_order {
+                true => (self.orders.intern(Box::default()), None),
+                false => {
+                    let order = self.order(conditions, formula, choice)?;
+                    (order, self.order_of_branches(order, choice)?)
+                }
+            };
+            for order in [Some(order), other].into_iter().flatten() {
+                let place = *places.entry(order).or_insert_with(|| {
+                    by_order.push((order, Vec::new()));
+                    by_order.len() - 1
+                });
+                by_order[place].1.push(formula);
+            }
+            self.spend(1)?;
+        }
+        Ok(by_order)
     }
 
     /// The formula of objects that meet some conditions where some branches are taken; closed where

@@ -139,7 +139,7 @@ pub(super) fn refused(grammar: &Grammar, rule: RuleId, why: &str) -> Error {
 }
 
 /// The place of a rule's body in the automaton, and the place in which it is called.
-struct Call {
+struct OpenedRule {
     rule: RuleId,
     within: Option<usize>,
 }
@@ -154,7 +154,7 @@ struct LanguageWriter<'a> {
     nfa: Nfa,
     /// The edges that read nothing.
     skips: Vec<(u32, u32)>,
-    calls: Vec<Call>,
+    calls: Vec<OpenedRule>,
     /// Where a rule begins that goes on in some state: so a rule may call itself as the last thing it does.
     starts: FxHashMap<(RuleId, u32), u32>,
     todo: Vec<(ExprId, u32, u32, usize)>,
@@ -218,7 +218,7 @@ impl LanguageWriter<'_> {
         let start = self.state()?;
         self.skip(from, start);
         self.starts.insert((rule, to), start);
-        self.calls.push(Call { rule, within });
+        self.calls.push(OpenedRule { rule, within });
         self.todo.push((self.grammar.rule(rule).body, start, to, self.calls.len() - 1));
         Ok(())
     }

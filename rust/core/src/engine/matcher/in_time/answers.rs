@@ -79,7 +79,7 @@ struct Group {
 
 /// What one mask may use.
 #[derive(Clone, Copy)]
-struct Bounds<'a> {
+struct MaskBounds<'a> {
     walk: WalkBounds<'a>,
     /// Words of a row.
     words: usize,
@@ -130,7 +130,7 @@ impl Engine {
         let work = self.limits.max_mask_work.min(MAX_WORK);
         let limit = made.descent.spent().saturating_add(work);
         let walk = WalkBounds { limit, max_bytes, max_tables, interrupt };
-        let bounds = Bounds { walk, words: bits.len() };
+        let bounds = MaskBounds { walk, words: bits.len() };
         made.exits.most_bytes = max_tables;
         let mut memo = family.take_memo(over);
         let network = family.network().clone();
@@ -202,7 +202,7 @@ impl AnswerTables {
         asked: (Question, PendingId),
         asking: &mut Asking<'_>,
         meter: &mut Meter,
-        bounds: Bounds<'_>,
+        bounds: MaskBounds<'_>,
     ) -> Result<Arc<EntriesByWay>, Stop> {
         if let Some(known) = self.answers.get(&asked) {
             return known.clone().ok_or(Stop::Work);
@@ -230,7 +230,7 @@ impl AnswerTables {
         (question, pending): (Question, PendingId),
         asking: &mut Asking<'_>,
         meter: &mut Meter,
-        bounds: Bounds<'_>,
+        bounds: MaskBounds<'_>,
     ) -> Result<EntriesByWay, Stop> {
         let Self { trie, descent, exits, .. } = self;
         // A token may begin a rule with guards: the numbers of its states are those of the descent.
