@@ -17,7 +17,11 @@ LONG_FUNCTIONS = 5
 WORDS = 25
 DESIGN = CORE.parents[2] / "DESIGN.md"
 
-TYPE = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|union|type) (\w+)", re.MULTILINE)
+TYPE = re.compile(
+    r"^(?: *(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait|union)|(?:pub(?:\([^)]*\))? )?type) (\w+)",
+    re.MULTILINE,
+)
+"""Also within functions; but an indented ``type`` is one that a trait asks for."""
 FUNCTION = re.compile(r"^( *)(?:pub(?:\([^)]*\))? )?(?:const )?fn (\w+)")
 UNIT_TESTS = re.compile(r"^#\[cfg\(test\)\]\n(?:pub\(crate\) )?mod \w+ \{", re.MULTILINE)
 
@@ -39,6 +43,12 @@ def names_of_several_types(root: Path) -> dict[str, list[str]]:
     return {name: where for name, where in files.items() if len(where) > 1}
 
 
+def end_of(lines: list[str], start: int, indent: str) -> int:
+    """The last line of a function; of one that a trait asks for, the last of its signature."""
+    signed = next(at for at in range(start, len(lines)) if lines[at].endswith(("{", "}", ";")))
+    return lines.index(indent + "}", signed) if lines[signed][-1] == "{" else signed
+
+
 def long_functions(root: Path) -> list[tuple[str, str, int]]:
     """The functions that take more lines than most, with file, name and lines."""
     found = []
@@ -46,7 +56,7 @@ def long_functions(root: Path) -> list[tuple[str, str, int]]:
         lines = text.splitlines()
         for start, line in enumerate(lines):
             if (match := FUNCTION.match(line)) is not None:
-                count = lines.index(match[1] + "}", start) - start + 1 if line[-1] != "}" else 1
+                count = end_of(lines, start, match[1]) - start + 1
                 if count > MOST_LINES_OF_A_FUNCTION:
                     found.append((file, match[2], count))
     return found
@@ -58,7 +68,9 @@ def test_no_type_name_stands_for_two_things() -> None:
 
 def test_functions_are_short() -> None:
     found = long_functions(CORE)
-    assert len(found) <= LONG_FUNCTIONS, found
+    assert len(found) <= LONG_FUNCTIONS, "; ".join(
+        f"{file}: {name} has {lines} lines" for file, name, lines in found
+    )
 
 
 def test_files_are_short() -> None:
@@ -71,14 +83,18 @@ def test_files_are_short() -> None:
 def test_few_words_are_explained() -> None:
     section = DESIGN.read_text().split("## The words\n")[1].split("\n## ")[0]
     rows = [line for line in section.splitlines() if line.startswith("| *")]
-    assert 0 < len(rows) <= WORDS
+    assert 0 < len(rows) <= WORDS, ", ".join(row.split("|")[1].strip() for row in rows)
 
 
 @pytest.mark.parametrize("name", ["one", "two_tests", "tests"])
 def test_what_is_too_much_is_found(tmp_path: Path, name: str) -> None:
     body = "    call();\n" * MOST_LINES_OF_A_FUNCTION
     for file, text in (
-        ("zero.rs", "struct Pair;\nfn short() {\n    call();\n}\nfn empty() {}\n"),
+        (
+            "zero.rs",
+            "fn short() {\n    struct Pair;\n    call();\n}\nfn empty() {}\n"
+            "trait Last {\n    fn asked(&self);\n}\n",
+        ),
         (
             f"{name}.rs",
             f"pub(crate) enum Pair {{}}\n\nimpl Pair {{\n  pub fn long() {{\n{body}  }}\n}}\n"

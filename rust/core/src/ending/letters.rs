@@ -49,7 +49,6 @@ impl Letters {
         without: Option<u8>,
         meter: &mut Meter,
     ) -> Result<Self, Halt> {
-        let count = network.len();
         let bodies = network.counted_automata().map(|(rule, start)| {
             let mut bodies: Vec<u32> = network.bodies(start);
             bodies.sort_unstable();
@@ -57,13 +56,33 @@ impl Letters {
             (rule, bodies.into())
         });
         let bodies: FxHashMap<u32, Box<[u32]>> = bodies.collect();
-        let fewest = vec![UNREACHABLE; count];
+        let fewest = vec![UNREACHABLE; network.len()];
         let members = FxHashMap::default();
         let mut out = Self { fewest, bodies, members, raised: None, used: [0; 4] };
-        let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); count];
-        let mut heap = BinaryHeap::new();
+        let (waiting, ends) = out.waiting(network, without, meter)?;
+        out.settle(network, waiting, ends, meter)?;
+        for (&rule, order) in network.member_orders().into_iter().flatten() {
+            let members =
+                MemberLetters::new(&|state| out.of(network, state), network, (rule, order), meter)?;
+            out.members.insert(rule, members);
+        }
+        if without.is_none() {
+            out.raised = out.raise(network, meter)?;
+        }
+        Ok(out)
+    }
+
+    /// For each state what waits for it, and the states at which a rule ends.
+    fn waiting(
+        &mut self,
+        network: &Network,
+        without: Option<u8>,
+        meter: &mut Meter,
+    ) -> Result<(Vec<Vec<Waits>>, Vec<u32>), Halt> {
+        let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); network.len()];
+        let mut ends = Vec::new();
         let orders = network.member_orders();
-        for state in 0..count as u32 {
+        for state in 0..network.len() as u32 {
             let rule = network.rule_of(state);
             if orders.is_some_and(|orders| orders.contains_key(&rule)) {
                 let callees = network.calls(state);
@@ -74,12 +93,12 @@ impl Letters {
                 continue;
             }
             if network.is_final(state) {
-                heap.push(Reverse((0, state)));
+                ends.push(state);
             }
             let mut edges = 0;
             for (class, to) in network.edges(state).filter(|edge| Some(edge.0) != without) {
                 edges += 1;
-                out.used[class as usize >> 6] |= 1 << (class & 63);
+                self.used[class as usize >> 6] |= 1 << (class & 63);
                 waiting[to as usize].push(Waits::Edge(state));
             }
             for call in network.calls(state).iter() {
@@ -92,7 +111,7 @@ impl Letters {
                 }
                 // Each pass takes as many letters as the longest of them at most.
                 if network.counts_an_automaton(call.start) {
-                    let bodies = out.bodies.get(&network.rule_of(call.start));
+                    let bodies = self.bodies.get(&network.rule_of(call.start));
                     for &body in bodies.into_iter().flatten() {
                         let body = table_state(network, body);
                         waiting[body as usize].push(Waits::Half(state, *call));
@@ -102,25 +121,38 @@ impl Letters {
             }
             meter.spend(1 + edges / 4 + network.calls(state).len() as u64)?;
         }
+        Ok((waiting, ends))
+    }
+
+    /// Settles the states as Dijkstra does, those with the fewest letters first.
+    fn settle(
+        &mut self,
+        network: &Network,
+        mut waiting: Vec<Vec<Waits>>,
+        ends: Vec<u32>,
+        meter: &mut Meter,
+    ) -> Result<(), Halt> {
+        let orders = network.member_orders();
+        let mut heap: BinaryHeap<_> = ends.into_iter().map(|state| Reverse((0, state))).collect();
         while let Some(Reverse((cost, state))) = heap.pop() {
-            if cost >= out.fewest[state as usize] {
+            if cost >= self.fewest[state as usize] {
                 continue;
             }
-            out.fewest[state as usize] = cost;
+            self.fewest[state as usize] = cost;
             meter.spend(1 + waiting[state as usize].len() as u64)?;
             for waits in std::mem::take(&mut waiting[state as usize]) {
                 let (waiter, cost) = match waits {
                     Waits::Edge(from) => (from, cost + 1),
                     Waits::Half(from, Call { start, to }) => {
-                        let start = out.of(network, network.unguarded(start));
-                        (from, start.saturating_add(out.of(network, to)))
+                        let start = self.of(network, network.unguarded(start));
+                        (from, start.saturating_add(self.of(network, to)))
                     }
                     Waits::Members(rule) => {
                         let Some(order) = orders.and_then(|orders| orders.get(&rule)) else {
                             continue;
                         };
                         let members = MemberLetters::new(
-                            &|state| out.of(network, state),
+                            &|state| self.of(network, state),
                             network,
                             (rule, order),
                             meter,
@@ -128,20 +160,12 @@ impl Letters {
                         (order.start, members.at_start)
                     }
                 };
-                if cost < out.fewest[waiter as usize] {
+                if cost < self.fewest[waiter as usize] {
                     heap.push(Reverse((cost, waiter)));
                 }
             }
         }
-        for (&rule, order) in orders.into_iter().flatten() {
-            let members =
-                MemberLetters::new(&|state| out.of(network, state), network, (rule, order), meter)?;
-            out.members.insert(rule, members);
-        }
-        if without.is_none() {
-            out.raised = out.raise(network, meter)?;
-        }
-        Ok(out)
+        Ok(())
     }
 
     /// The fewest letters from a state to the end of its rule.
