@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._protocols import BatchMatcher, ByteReader, RowMatcher, is_matcher
+from tokfold._token_checks import unwritable
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import (
@@ -250,9 +251,9 @@ class Sequence:
     taken back are followed, and a second generation is noticed. Sequences that take turns are
     noticed when an earlier one comes back.
 
-    A token or mask that passes a limit makes the sequence *failed*, unless ``on_error`` is to raise
-    it: from then on stop tokens alone are allowed, or all tokens. Going back before it takes the
-    failure back.
+    A token or mask that passes a limit, or a mask that allows nothing, makes the sequence *failed*,
+    unless ``on_error`` is to raise it: from then on stop tokens alone are allowed, or all tokens.
+    Going back before it takes the failure back.
 
     Behind a text that ended by itself, without a stop token, stop tokens alone are allowed until
     one comes.
@@ -368,6 +369,8 @@ class Sequence:
         if self.failure is None:
             try:
                 restricted = self._matcher.fill_bitmask(self._bitmask)
+                if restricted and not self._bitmask.any():
+                    raise unwritable(self._matcher)
             except TokfoldError as error:
                 self._fail(error, list(self._accepted))
         if self.failure is not None:

@@ -94,6 +94,18 @@ def check_tokens(
     )
 
 
+def unwritable(matcher: object) -> UnwritableTextError:
+    """The error for a text that no token goes on with: a model cannot choose from its empty row."""
+    expected = getattr(matcher, "expected_bytes", b"")
+    said = f"spells what must come next, {_bytes(expected)}" if expected else ""
+    if getattr(matcher, "is_accepting", False):
+        said += f"{' or ' if said else ''}ends the text, which is complete"
+    return UnwritableTextError(
+        f"no token of the vocabulary {said or 'spells what must come next'}: take a vocabulary "
+        "that has it, or have the grammar say something else"
+    )
+
+
 def _begins(
     core: _core.Engine,
     vocabulary: Vocabulary,

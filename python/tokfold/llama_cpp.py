@@ -46,8 +46,8 @@ class GrammarLogitsProcessor(SequenceProcessor):
     :meth:`reset` before it: otherwise that raises.
 
     ``llama-cpp-python`` drops what a processor raises. Then this one allows nothing but the stop
-    tokens, and keeps the error for :meth:`should_stop`, which goes with the processor, and for
-    :meth:`check`.
+    tokens, where there are any, and keeps the error for :meth:`should_stop`, which goes with the
+    processor, and for :meth:`check`.
 
     After a stop token scores are left as they are. Columns past the vocabulary of the grammar are
     masked.
@@ -58,10 +58,11 @@ class GrammarLogitsProcessor(SequenceProcessor):
 
     Args:
         compiled_grammar: of either engine.
-        on_error: what to do where a token or mask passes a limit. ``"end"``: the text ends; from
-            then on only its stop tokens are allowed, the reason is logged and in :attr:`failures`.
-            ``"raise"``: the call raises it. ``"unconstrained"``: a warning, and the text goes on as
-            the model has it, which is no longer of the grammar.
+        on_error: what to do where a token or mask passes a limit, or no token of the vocabulary
+            spells what must come next. ``"end"``: the text ends; from then on only its stop tokens
+            are allowed, the reason is logged and in :attr:`failures`. ``"raise"``: the call raises
+            it. ``"unconstrained"``: a warning, and the text goes on as the model has it, which is
+            no longer of the grammar.
         max_tokens: the tokens that a text may take, the stop token counted: what the library is
             told, too. A token is masked when the text could not be completed with those that are
             left, so no text is cut.
@@ -103,7 +104,8 @@ class GrammarLogitsProcessor(SequenceProcessor):
             VocabularyError: there are fewer columns than tokens in the vocabulary.
             MatcherStateError: a token was generated that had been masked, there is a draft model,
                 or the processor is shared by several models.
-            TokfoldError: a limit was passed, where ``on_error="raise"``.
+            TokfoldError: a limit was passed, or no token can follow (:class:`UnwritableTextError`),
+                where ``on_error="raise"``.
         """
         if scores.ndim != 1:
             raise ValueError(f"scores must have the shape (width,), not {scores.shape}")
@@ -113,7 +115,8 @@ class GrammarLogitsProcessor(SequenceProcessor):
         except BaseException as error:
             self._error = error
             allowed = np.isin(np.arange(len(scores)), self._stops)
-            scores[~allowed] = -np.inf
+            if allowed.any():  # the library draws from these scores, before anybody sees the error
+                scores[~allowed] = -np.inf
             raise
         if allowed is not None:
             # By numbers: a mask as an index takes four times as long where it looks random.

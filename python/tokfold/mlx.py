@@ -43,10 +43,11 @@ class GrammarLogitsProcessor(SequenceProcessor):
 
     Args:
         compiled_grammar: of either engine.
-        on_error: what to do where a token or mask passes a limit. ``"end"``: the text ends; from
-            then on only its stop tokens are allowed, the reason is logged and in :attr:`failures`.
-            ``"raise"``: the call raises it. ``"unconstrained"``: a warning, and the text goes on as
-            the model has it, which is no longer of the grammar.
+        on_error: what to do where a token or mask passes a limit, or no token of the vocabulary
+            spells what must come next. ``"end"``: the text ends; from then on only its stop tokens
+            are allowed, the reason is logged and in :attr:`failures`. ``"raise"``: the call raises
+            it. ``"unconstrained"``: a warning, and the text goes on as the model has it, which is
+            no longer of the grammar.
         max_tokens: the tokens that a text may take, the stop token counted: what the library is
             told, too. A token is masked when the text could not be completed with those that are
             left, so no text is cut.
@@ -79,7 +80,8 @@ class GrammarLogitsProcessor(SequenceProcessor):
             VocabularyError: there are fewer columns than tokens in the vocabulary.
             MatcherStateError: a token was generated that had been masked, or the processor is
                 shared by several sequences.
-            TokfoldError: a limit was passed, where ``on_error="raise"``.
+            TokfoldError: a limit was passed, or no token can follow (:class:`UnwritableTextError`),
+                where ``on_error="raise"``.
         """
         if logits.ndim != 2 or logits.shape[0] != 1:
             raise ValueError(

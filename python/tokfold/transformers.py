@@ -60,8 +60,9 @@ from tokfold._loaders.checks import checked_ids  # noqa: E402
 from tokfold._names import with_our_options  # noqa: E402
 from tokfold._protocols import RowMatcher  # noqa: E402
 from tokfold._source_kinds import Source, kind_of  # noqa: E402
+from tokfold._token_checks import unwritable  # noqa: E402
 from tokfold.batch import accept_token_batch, fill_bitmask_batch  # noqa: E402
-from tokfold.bitmask import allocate_bitmask, allow_only  # noqa: E402
+from tokfold.bitmask import allow_only  # noqa: E402
 from tokfold.engine import compile as tokfold_compile  # noqa: E402
 from tokfold.errors import (  # noqa: E402
     ArgumentTypeError,
@@ -393,9 +394,10 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             is a mistake, as of another processor after this one. ``"leave"``: the row is lost and
             left as it is; beam search does this when fewer tokens are allowed than there are
             beams (the score of such a beam is -inf), assisted generation with drafts.
-        on_error: what to do where a token or mask of a row passes a limit; the other rows go on
-            as ever. ``"end"``: the row ends; only its stop tokens are allowed from then on, the
-            reason is logged and in :attr:`failures`. ``"raise"``: the call raises it, for all rows.
+        on_error: what to do where a token or mask of a row passes a limit, or no token of the
+            vocabulary spells what must come next in it; the other rows go on as ever. ``"end"``:
+            the row ends; only its stop tokens are allowed from then on, the reason is logged and
+            in :attr:`failures`. ``"raise"``: the call raises it, for all rows.
             ``"unconstrained"``: a warning, and the row goes on as the model has it, which is no
             longer of the grammar.
         model: whose generation config is compared with the stop tokens; not kept.
@@ -504,7 +506,8 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
             MatcherStateError: a row was given a token that its grammar refuses, where
                 ``dead_rows="raise"``, or has no token left (seen on a CPU alone); or a generation
                 goes on that was left for another one.
-            TokfoldError: a limit was passed, where ``on_error="raise"``.
+            TokfoldError: a limit was passed, or no token can follow in a row
+                (:class:`UnwritableTextError`), where ``on_error="raise"``.
         """
         _check_tensors(input_ids, scores)
         check_width(scores.shape[-1], self._vocab_size)
@@ -769,12 +772,6 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         """Refuse a row in which no token has a score that is left; on a device that would wait."""
         lost = (scores.amax(dim=-1) == -math.inf).nonzero().flatten().tolist()
         lost = [row for row in lost if row in (self._open or ())]
-        if lost and self._is_stuck(lost[0]):
-            error = MatcherStateError(
-                "no token of the vocabulary spells what must come next: take a vocabulary that has "
-                "the bytes, or have the grammar say something else"
-            )
-            raise of_row(error, lost[0])
         if lost:
             error = MatcherStateError(
                 "the scores of all tokens that the grammar allows are -inf. Another processor or "
@@ -782,15 +779,6 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 "grammar say it"
             )
             raise of_row(error, lost[0])
-
-    def _is_stuck(self, row: int) -> bool:
-        """Whether the grammar itself allows no token in a row."""
-        matcher = self._rows[row].matcher
-        if matcher.is_terminated:
-            return False
-        words = allocate_bitmask(1, self._vocab_size)
-        matcher.fill_bitmask(words)
-        return not words.any()
 
     def _fill(self, words: npt.NDArray[np.int32], listed: list[int]) -> None:
         """Write the masks of rows, one after the other: several at once, and else row by row."""
@@ -809,16 +797,16 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
                 ours = {}
         except TokfoldError:
             ours = {}  # row by row: each says for itself, and the others do not fail with it
-        if len(ours) == len(rows):
-            return
         for place, (index, row) in enumerate(zip(listed, rows, strict=True)):
             if index in self._closing:
                 allow_only(words[place], self._closing[index])
                 continue
-            if row.failure is None and place not in ours:
+            if row.failure is None:
                 try:
-                    if not row.matcher.fill_bitmask(words, place):
+                    if place not in ours and not row.matcher.fill_bitmask(words, place):
                         words[place] = -1
+                    if not words[place].any():
+                        raise unwritable(row.matcher)
                 except TokfoldError as error:
                     self._fail(row, index, error, row.accepted)
             if row.failure is not None:

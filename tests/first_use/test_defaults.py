@@ -1166,8 +1166,12 @@ def test_a_row_that_no_token_can_go_on() -> None:
     for token in (0, 2):
         processor(ids, torch.zeros(1, 4))
         ids = torch.cat([ids, torch.tensor([[token]])], dim=1)
-    said = refused(processor, ids, torch.zeros(1, 4))
-    assert "no token of the vocabulary spells what must come next" in said
+    with pytest.raises(tokfold.UnwritableTextError) as refusal:
+        processor(ids, torch.zeros(1, 4))
+    assert str(refusal.value) == (
+        "row 0: no token of the vocabulary spells what must come next, '2': take a vocabulary that "
+        "has it, or have the grammar say something else"
+    )
     # Where another one leaves nothing, that is said as before.
     processor = GrammarLogitsProcessor(compiled, on_error="raise")
     said = refused(processor, torch.tensor([[0]]), torch.full((1, 4), -torch.inf))

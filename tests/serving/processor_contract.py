@@ -165,6 +165,28 @@ class EndingContract:
             warnings.simplefilter("error")
             assert all(taken(call([5, *text, 3])))
 
+    @pytest.mark.parametrize("on_error", ["raise", "end", "unconstrained"])
+    def test_a_row_that_allows_nothing(self, drive, on_error) -> None:
+        """No token has the bytes that must come next: the text fails, with scores that are left."""
+        call, text = drive(compiled('root ::= "a" ("b" | "c\u00e9")'), on_error=on_error), ids("ac")
+        for end in range(2):
+            assert not all(taken(call([5, *text[:end]])))
+        if on_error == "raise":
+            with pytest.raises(
+                tokfold.UnwritableTextError, match=r"no token .* spells what must come next, 0xC3"
+            ):
+                call([5, *text])
+            return
+        if on_error == "end":
+            assert taken(call([5, *text])) == only(STOP)
+        else:
+            with pytest.warns(tokfold.FallbackWarning, match="goes on without its grammar"):
+                assert all(taken(call([5, *text])))
+        (failure,) = call.processor.failures.values()
+        assert isinstance(failure, tokfold.UnwritableTextError)
+        assert taken(call([5, *text[:1]])) == only(*ids("b"), *ids("c"))
+        assert call.processor.failures == {}
+
     def test_a_budget_for_a_matcher(self, drive) -> None:
         """It keeps its own, or has none: which of the two it is, the error does not guess."""
         for options, most in (({}, 12), ({"max_tokens": 9}, 8)):

@@ -133,6 +133,71 @@ class TestRows:
             fill_rows([conversation()], np.zeros((1, WORDS), dtype=np.int32), [])
 
 
+class TestNothing:
+    """No token can go on with the text: its own request fails, and its row allows something."""
+
+    LACKING = tokfold.Vocabulary([b"a", b"b", *[b""] * 40, b"</s>"], stop_token_ids=[42])
+
+    def stuck(self, *, last_resort=(RESORT,), stops=None, vocabulary=None) -> Conversation:
+        grammar = tokfold.Grammar.from_ebnf('root ::= "a" "b"? | "b" "c"')
+        options = tokfold.CompileOptions(check_tokens=False)
+        compiled = tokfold.compile(grammar, vocabulary or self.LACKING, options=options)
+        return Conversation(compiled, stops, last_resort)
+
+    @pytest.mark.parametrize("words", [1, 2, 3])
+    @pytest.mark.parametrize("max_tokens", [None, 9])
+    def test_a_row(self, words, max_tokens, caplog) -> None:
+        each = self.stuck()
+        each.max_tokens = max_tokens
+        assert each.accept([1])
+        bitmask = np.full((3, words), -1, dtype=np.int32)
+        each.fill(bitmask, 1)
+        assert allowed(bitmask[1]) == [RESORT]
+        assert (bitmask[[0, 2]] == -1).all()
+        assert "no token of the vocabulary spells what must come next, 'c'" in each.failure
+        assert not each.accept([RESORT])
+        errors = [record for record in caplog.records if record.levelno == logging.ERROR]
+        assert len(errors) == 1
+        each.rollback(1)
+        each.fill(bitmask, 1)
+        assert (each.failure, allowed(bitmask[1])) == (None, [0, 1] if max_tokens is None else [0])
+
+    def test_rows(self, together) -> None:
+        good, bad = [self.stuck() for _ in range(2)], [self.stuck() for _ in range(2)]
+        for each in bad:
+            assert each.accept([1])
+        bitmask = np.full((4, 2), -1, dtype=np.int32)
+        fill_rows([good[0], bad[0], good[1], bad[1]], bitmask, [0, 1, 2, 3])
+        assert list(map(allowed, bitmask)) == [[0, 1], [RESORT], [0, 1], [RESORT]]
+        assert [each.failure for each in good] == [None] * 2
+        assert all("'c'" in each.failure for each in bad)
+        assert together == [4]
+
+    def test_a_stop_token_without_a_bit(self) -> None:
+        """The mask is narrower than the vocabulary, and what ends the text lies behind it."""
+        bitmask = np.zeros((1, 1), dtype=np.int32)
+        for last_resort in ((), (42,)):
+            each = self.stuck(last_resort=last_resort)
+            assert each.accept([0, 1])
+            each.fill(bitmask, 0)
+            assert allowed(bitmask[0]) == [0]
+            assert "ends the text" in each.failure
+            assert not each.accept([0])
+        ended = self.stuck()
+        assert ended.accept([0, 42])
+        ended.fill(bitmask, 0)
+        assert allowed(bitmask[0]) == [0], "read and ignored"
+
+    @pytest.mark.filterwarnings("ignore::tokfold.StopTokenWarning")
+    def test_no_stop_token_at_all(self) -> None:
+        each = self.stuck(vocabulary=self.LACKING.replace(stop_token_ids=()), last_resort=())
+        assert each.accept([0, 1])
+        bitmask = np.zeros((1, 2), dtype=np.int32)
+        each.fill(bitmask, 0)
+        assert allowed(bitmask[0]) == [0]
+        assert each.failure is not None
+
+
 class TestFailure:
     def test_a_token_past_the_limits_gives_the_reason(self):
         each = dear()

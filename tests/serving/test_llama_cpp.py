@@ -24,6 +24,7 @@ from serving.processor_contract import (
     by_itself,
     compiled,
     ids,
+    only,
     taken,
 )
 from tokfold.errors import MatcherStateError, MissingExtraError, VocabularyError
@@ -97,6 +98,28 @@ def test_a_text_that_fails_stops_where_the_model_ends_it(monkeypatch) -> None:
     call([5, *brace, STOP])
     assert call.processor.should_stop(None, None)
     assert call.processor.failures[0].limit == "max_mask_work"
+
+
+def test_an_error_leaves_scores_to_choose_from() -> None:
+    """The library drops the error, and would draw from scores that are all -inf."""
+    options = tokfold.CompileOptions(check_tokens=False)
+    vocabulary = tokfold.Vocabulary([b"a", b"b"])
+    endless = tokfold.compile('root ::= "a"', vocabulary, options=options)
+    for grammar, width, error in (
+        (endless, 2, MatcherStateError),  # no stop token
+        (compiled(), SIZE, MatcherStateError),
+        (compiled(), 9, VocabularyError),  # none that has a score
+    ):
+        processor = GrammarLogitsProcessor(grammar, on_error="raise")
+        scores = np.zeros(width, dtype=np.single)
+        if error == MatcherStateError:
+            processor(np.array([5], dtype=np.intc), scores)
+        scores[:] = 0
+        with pytest.raises(error):
+            processor(np.array([5, 1], dtype=np.intc), scores)
+        assert taken(scores.tolist()) == (only(STOP) if width == SIZE else [True] * width)
+        with pytest.raises(error):
+            processor.should_stop(None, None)
 
 
 def test_several_tokens_at_once() -> None:

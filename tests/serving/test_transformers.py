@@ -808,3 +808,22 @@ def test_stop_tokens_may_be_given_twice_and_as_a_tensor(model, tokenizer, monkey
     monkeypatch.setattr(model.generation_config, "eos_token_id", torch.tensor([end, 5]))
     other = tokfold.transformers.processor(model, tokenizer, ["yes"])
     assert (end in made._ends, sorted(other._ends)) == (True, sorted([end, 5]))
+
+
+@pytest.mark.parametrize("dead_rows", ["raise", "leave"])
+def test_a_row_that_allows_nothing_ends_alone(dead_rows) -> None:
+    """No token has the byte that must come next: the row ends, and those beside it go on."""
+    lacking = tokfold.Vocabulary([b"a", b"b", b"</s>"], [2])
+    compiled = tokfold.compile('root ::= "a"+ | "b" "c"', lacking)
+    processor = GrammarLogitsProcessor(compiled, dead_rows=dead_rows)
+    processor(torch.tensor([[0], [0], [0]]), torch.zeros(3, 3))
+    rows = torch.tensor([[0, 0], [0, 1], [0, 0]])
+    found = processor(rows, torch.zeros(3, 3)) == 0
+    assert found.tolist() == [[True, False, True], [False, False, True], [True, False, True]]
+    assert list(processor.failures) == [1]
+    assert isinstance(processor.failures[1], tokfold.UnwritableTextError)
+    raising = GrammarLogitsProcessor(compiled, dead_rows=dead_rows, on_error="raise")
+    raising(torch.tensor([[0], [0], [0]]), torch.zeros(3, 3))
+    with pytest.raises(tokfold.UnwritableTextError, match=r"^row 1: no token") as refusal:
+        raising(rows, torch.zeros(3, 3))
+    assert refusal.value.row == 1

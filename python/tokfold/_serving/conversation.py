@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._forced import whole_characters
+from tokfold._token_checks import unwritable
 from tokfold.batch import MATCHERS_PER_THREAD
 from tokfold.bitmask import allow_only
 from tokfold.engine import CompiledGrammar
@@ -23,10 +24,11 @@ logger = logging.getLogger("tokfold")
 class Conversation:
     """One request on its way through its grammar; never raises where a server could not go on.
 
-    A mask that takes more than the limits allow makes the conversation *failed*: its row allows
-    ``last_resort`` alone, and every token is refused, so that the server ends the request with an
-    error. :meth:`rollback` to before that takes the failure back. The log has the first failure as
-    an error; what fails after a rollback is there for debugging alone.
+    A mask that takes more than the limits allow, or that allows nothing, makes the conversation
+    *failed*: its row allows ``last_resort`` alone, and every token is refused, so that the server
+    ends the request with an error. :meth:`rollback` to before that takes the failure back. The log
+    has the first failure as an error; what fails after a rollback is there for debugging alone.
+    No row is ever empty: a server would draw any token from it.
 
     Args:
         compiled: the grammar.
@@ -188,7 +190,7 @@ class Conversation:
         """Write the row of the next token; words past the vocabulary's become 0."""
         words = -(-len(self.matcher.compiled.vocabulary) // 32)
         if self.matcher.is_terminated:
-            allow_only(bitmask[row], self.matcher.stop_token_ids)
+            _allow_some(bitmask[row], self.matcher.stop_token_ids)
             return
         if self.failure is None:
             try:
@@ -200,10 +202,12 @@ class Conversation:
                     fitting = min(words, bitmask.shape[1])
                     bitmask[row] = 0
                     bitmask[row, :fitting] = narrow[0, :fitting]
-                return
+                if bitmask[row].any():
+                    return
+                raise unwritable(self.matcher)
             except TokfoldError as error:
                 self._fail(error)
-        allow_only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+        _allow_some(bitmask[row], self._last_resort or self.matcher.stop_token_ids)
 
     def _fill(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
         """Write a row within the budget, if there is one that can be kept."""
@@ -241,7 +245,7 @@ class Conversation:
     def fill_failed(self, bitmask: npt.NDArray[np.int32], row: int, error: BaseException) -> None:
         """Write the row of a mask that was tried elsewhere and failed."""
         self._fail(error)
-        allow_only(bitmask[row], self._last_resort or self.matcher.stop_token_ids or (0,))
+        _allow_some(bitmask[row], self._last_resort or self.matcher.stop_token_ids)
 
     def forced_text(self) -> str:
         """What must come next, whole characters only; empty where there is a choice."""
@@ -277,6 +281,13 @@ class Conversation:
         return True
 
 
+def _allow_some(row: npt.NDArray[np.int32], ids: Iterable[int]) -> None:
+    """Allow tokens alone; the first one of the row where it has none of them."""
+    allow_only(row, ids)
+    if not row.any():
+        allow_only(row, (0,))
+
+
 def fill_rows(
     conversations: Sequence[Conversation], bitmask: npt.NDArray[np.int32], rows: Sequence[int]
 ) -> None:
@@ -303,6 +314,8 @@ def fill_rows(
         for (each, row), result in zip(together, results, strict=True):
             if isinstance(result, BaseException):
                 each.fill_failed(bitmask, row, result)
+            elif not bitmask[row].any():
+                each.fill_failed(bitmask, row, unwritable(each.matcher))
     done = {row for _, row in together}
     for each, row in pairs:
         if row not in done:
