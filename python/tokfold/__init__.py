@@ -29,6 +29,7 @@ The private modules:
 - ``_cache``: a folder of saved files; ``_artifact``: the bytes of a saved file
 - ``_history``: what logits processors of one sequence share; ``_protocols``: what they, batches and
   folds ask of a matcher or of classes
+- ``_quoting``: values in messages
 - ``_checks``, ``_names``: arguments, and hints for names of other libraries; ``_extras``: packages
   that are missing; ``_lazy``: properties that are made when they are first asked for; ``_utf8``:
   ranges of characters as bytes

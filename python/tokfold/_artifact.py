@@ -48,6 +48,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._checks import wrong_type
+from tokfold._quoting import quoted
 from tokfold.errors import ArtifactError, MissingFileError
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
@@ -238,7 +239,7 @@ def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool =
 def check_kind(kind: str) -> None:
     """Refuse a malformed kind."""
     if not _KIND.fullmatch(kind):
-        raise ValueError(f"kind must match {_KIND.pattern}, not {kind!r}")
+        raise ValueError(f"kind must match {_KIND.pattern}, not {quoted(kind)}")
 
 
 def _aligned(position: int) -> int:
@@ -271,12 +272,12 @@ def _storable(name: object, array: object) -> AnyArray:
     if not isinstance(name, str):
         raise TypeError(f"names of arrays must be str, not {type(name).__name__}")
     if not isinstance(array, np.ndarray):
-        raise TypeError(f"array {name!r} must be a numpy array, not {type(array).__name__}")
+        raise TypeError(f"array {quoted(name)} must be a numpy array, not {type(array).__name__}")
     dtype = array.dtype.newbyteorder("<")
     if dtype.str not in _DTYPES or array.ndim > _MAX_DIMENSIONS:
         raise TypeError(
-            f"array {name!r} has dtype {array.dtype} and {array.ndim} dimensions; possible are "
-            f"integers (uint8 for bool), float32, float64, and {_MAX_DIMENSIONS} dimensions"
+            f"array {quoted(name)} has dtype {array.dtype} and {array.ndim} dimensions; possible "
+            f"are integers (uint8 for bool), float32, float64, and {_MAX_DIMENSIONS} dimensions"
         )
     stored = np.asarray(array, dtype=dtype, order="C").view()
     stored.flags.writeable = False
@@ -387,7 +388,7 @@ def _parsed(contents: memoryview, header_bytes: int, kind: str) -> Artifact:
     except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise _FlawError(f"damaged: its header cannot be used ({error})") from error
     if found != kind:
-        raise _FlawError(f"of the wrong kind: {found[:64]!r}, not {kind!r}")
+        raise _FlawError(f"of the wrong kind: {quoted(found[:64])}, not {quoted(kind)}")
     begin = _aligned(_PREFIX.size + header_bytes)
     if begin + end + _DIGEST_BYTES != len(contents):
         raise _FlawError("damaged: its arrays do not fill the file")
@@ -404,11 +405,11 @@ def _check_specs(specs: Sequence[_Spec]) -> None:
         raise ValueError("names of arrays are repeated or out of order")
     for name, dtype, shape in specs:
         if dtype not in _DTYPES:
-            raise ValueError(f"array {name[:64]!r} has a dtype that is not allowed")
+            raise ValueError(f"array {quoted(name[:64])} has a dtype that is not allowed")
         # An empty dimension does not excuse the others: numpy cannot make (0, 2**62) either.
         if (
             len(shape) > _MAX_DIMENSIONS
             or not all(type(size) is int and size >= 0 for size in shape)
             or math.prod(max(size, 1) for size in shape) * 8 > _MAX_ARRAY_BYTES
         ):
-            raise ValueError(f"array {name[:64]!r} has a shape that is not possible")
+            raise ValueError(f"array {quoted(name[:64])} has a shape that is not possible")

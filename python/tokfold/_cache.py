@@ -38,6 +38,7 @@ from typing import TypeAlias
 from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold._checks import wrong_type
+from tokfold._quoting import quoted
 from tokfold.errors import ArtifactError, CacheWarning
 
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "most_bytes", "usable_folder"]
@@ -130,7 +131,7 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
     named = os.fsdecode(folder)
     if Path(named).parts[:1] == ("~",):
         raise ValueError(
-            f"cache_dir={named!r} would be a folder of the name '~' where the process is: "
+            f"cache_dir={quoted(named)} would be a folder of the name '~' where the process is: "
             "pass os.path.expanduser(...) of it"
         )
     if _is_no_folder(folder):
@@ -142,7 +143,7 @@ def most_bytes(environ: Mapping[str, str] = os.environ) -> int:
     """The bound on the entries of a folder, in bytes."""
     said = environ.get(BYTES_VARIABLE, "").strip()
     if said and not said.isdecimal():
-        raise ValueError(f"{BYTES_VARIABLE} must be a number of bytes, not {said!r}")
+        raise ValueError(f"{BYTES_VARIABLE} must be a number of bytes, not {quoted(said)}")
     return int(said) if said else MOST_BYTES
 
 
@@ -174,7 +175,7 @@ class ArtifactCache:
         """Return where the entry is or would be."""
         _artifact.check_kind(kind)
         if not _KEY.fullmatch(key):
-            raise ValueError(f"key must match {_KEY.pattern}, not {key!r}")
+            raise ValueError(f"key must match {_KEY.pattern}, not {quoted(key)}")
         return os.path.join(self.folder, f"{kind}-{key}.v{_artifact.FORMAT_VERSION}.tokfold")
 
     def get_or_make(
@@ -259,7 +260,7 @@ class ArtifactCache:
         encoded = _artifact.encode(kind, header, arrays)
         if contradiction := _contradiction(encoded.artifact, wanted):
             raise ValueError(
-                f"the {kind!r} artefact just made is not the one asked for: {contradiction}"
+                f"the {quoted(kind)} artefact just made is not the one asked for: {contradiction}"
             )
         self._store(path, encoded)
         return encoded.artifact
@@ -312,7 +313,7 @@ def _own_header(artifact: Artifact) -> Artifact:
 def _contradiction(artifact: Artifact, wanted: Mapping[str, str]) -> str | None:
     for name, value in wanted.items():
         if (found := artifact.header.get(name)) != value:
-            return f"{name} is {str(found)[:80]!r}, not {value!r}"
+            return f"{name} is {quoted(str(found)[:80])}, not {quoted(value)}"
     return None
 
 

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from tokfold._quoting import quoted
 from tokfold.errors import ArgumentTypeError, MatcherStateError, TokfoldError, VocabularyError
 
 if TYPE_CHECKING:
@@ -30,10 +31,10 @@ def check_number(name: str, value: object, least: int, note: str = "") -> None:
     number = whole_number(value)
     if number is None:
         raise ArgumentTypeError(
-            f"{name} must be a whole number, not {type(value).__name__} ({value!r}){note}"
+            f"{name} must be a whole number, not {type(value).__name__} ({quoted(value)}){note}"
         )
     if number < least:
-        raise ValueError(f"{name} must be {least} or more, not {number}{note}")
+        raise ValueError(f"{name} must be {least} or more, not {quoted(number)}{note}")
 
 
 def whole_number(value: Any) -> int | None:  # noqa: ANN401 - whatever has an index
@@ -92,8 +93,8 @@ def checked_token(token_id: Any, vocabulary: Sized) -> int:  # noqa: ANN401
     number, size = operator.index(token_id), len(vocabulary)
     if not 0 <= number < size:
         raise VocabularyError(
-            f"token {number} is outside the vocabulary of {size} tokens: pass ids from 0 to "
-            f"{size - 1}"
+            f"token {quoted(number)} is outside the vocabulary of {size} tokens: pass ids from 0 "
+            f"to {size - 1}"
         )
     return number
 
@@ -103,7 +104,7 @@ def _how_found(token: object) -> str:
     if not isinstance(token, str | bytes):
         return ""
     text = token.encode(errors="surrogatepass") if isinstance(token, str) else token
-    return f" (vocabulary.token_bytes.index({text!r}) finds it by its bytes)"
+    return f" (vocabulary.token_bytes.index({quoted(text)}) finds it by its bytes)"
 
 
 def of_row(error: E, row: int) -> E:
@@ -167,7 +168,7 @@ def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
         raise wrong_type("row", "a whole number", row)
     rows = array.reshape(-1, words)
     if not 0 <= row < len(rows):
-        raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {row}")
+        raise ValueError(f"the bitmask has {len(rows)} rows, not one of index {quoted(row)}")
     chosen: npt.NDArray[np.int32] = rows[row]
     return chosen
 
@@ -178,7 +179,7 @@ def checked_count(number: Any, name: str) -> int:  # noqa: ANN401 - whatever has
         raise wrong_type(name, "a whole number", number)
     found = operator.index(number)
     if found < 0:
-        raise ValueError(f"{name} must be 0 or more, not {found}")
+        raise ValueError(f"{name} must be 0 or more, not {quoted(found)}")
     return min(found, ANY_NUMBER)
 
 
@@ -209,12 +210,13 @@ def checked_parents(parents: Sequence[int]) -> list[int]:
     for index, node in enumerate(nodes):
         if node < -1:
             raise ValueError(
-                f"parents[{index}] is {node}: pass an earlier node, or -1 for the place of the "
-                "matcher"
+                f"parents[{index}] is {quoted(node)}: pass an earlier node, or -1 for the place of "
+                "the matcher"
             )
         if node >= index:
             raise MatcherStateError(
-                f"node {index} of the draft follows node {node}, which does not stand before it: "
-                f"parents[{index}] must be an earlier node, or -1 for the place of the matcher"
+                f"node {index} of the draft follows node {quoted(node)}, which does not stand "
+                f"before it: parents[{index}] must be an earlier node, or -1 for the place of the "
+                "matcher"
             )
     return nodes

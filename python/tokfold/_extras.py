@@ -6,6 +6,7 @@ import importlib
 import re
 from types import ModuleType
 
+from tokfold._quoting import quoted
 from tokfold.errors import MissingExtraError
 
 
@@ -20,7 +21,7 @@ def require(module: str, extra: str, purpose: str) -> ModuleType:
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise  # installed, but broken inside: the true cause must stay visible
         raise MissingExtraError(
-            f"{purpose} needs the package {error.name!r}, which is not installed: "
+            f"{purpose} needs the package {quoted(error.name)}, which is not installed: "
             f"{how_to_install(extra)}",
             name=error.name,
         ) from error

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tokfold._checks import whole_numbers, wrong_type
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def encoded(vocabulary: Vocabulary, encode: Callable[[str], Sequence[int]], text
     written = vocabulary.decode(ids)
     if written == data:
         return ids
-    said = f"encode must write the text {text!r} alone, and wrote {written!r}: "
+    said = f"encode must write the text {quoted(text)} alone, and wrote {quoted(written)}: "
     if not {*vocabulary.special_token_ids, *vocabulary.stop_token_ids}.isdisjoint(ids):
         raise VocabularyError(
             f"{said}leave out special tokens, as tokenizer.encode(text, add_special_tokens=False) "

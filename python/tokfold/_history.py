@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold._protocols import BatchMatcher, ByteReader, RowMatcher, is_matcher
+from tokfold._quoting import quoted
 from tokfold._token_checks import unwritable
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
@@ -114,7 +115,7 @@ def begin(
         data = prefix.encode()
     except UnicodeEncodeError as error:
         raise MatcherStateError(
-            f"no text of the grammar begins with the prefix {prefix!r}: character "
+            f"no text of the grammar begins with the prefix {quoted(prefix)}: character "
             f"{error.start + 1} is a lone surrogate, which is no character; decode it as UTF-8"
         ) from error
     if not matcher.accept_bytes(data):
@@ -122,7 +123,7 @@ def begin(
         while read < len(data) and matcher.accept_bytes(data[read : read + 1]):
             read += 1
         raise MatcherStateError(
-            f"no text of the grammar begins with the prefix {prefix!r}: byte {read + 1} of "
+            f"no text of the grammar begins with the prefix {quoted(prefix)}: byte {read + 1} of "
             f"{len(data)} cannot be; pass what of the prompt belongs to the text, or none of it"
         )
     if isinstance(matcher, Matcher):
@@ -205,7 +206,9 @@ def check_width(width: int, size: int) -> None:
 def checked_on_error(on_error: OnError, stops: tuple[int, ...]) -> OnError:
     """The option, if it is one and can be kept."""
     if on_error not in get_args(OnError):
-        raise ValueError(f"on_error must be 'raise', 'end' or 'unconstrained', not {on_error!r}")
+        raise ValueError(
+            f"on_error must be 'raise', 'end' or 'unconstrained', not {quoted(on_error)}"
+        )
     if on_error == "end" and not stops:
         raise ValueError(
             "on_error='end' needs a stop token, and the vocabulary has none: give it "

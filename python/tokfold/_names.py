@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 
+from tokfold._quoting import quoted
 from tokfold.errors import ArgumentTypeError, TokfoldError
 
 P = ParamSpec("P")
@@ -287,7 +288,7 @@ def _suggest(owner: str, call: Callable[..., object], options: Iterable[str]) ->
         alike = difflib.get_close_matches(name, known, 1, 0.75) if name not in known else []
         if alike:
             raise ArgumentTypeError(
-                f"{owner} has no option {name!r}; did you mean {alike[0]!r}?"
+                f"{owner} has no option {quoted(name)}; did you mean {quoted(alike[0])}?"
             ) from None
 
 
@@ -318,10 +319,10 @@ def with_our_options(owner: str, *by_position: str) -> Callable[[Callable[P, R]]
                     raise
             name = found[0]
             if name in moved:
-                raise ArgumentTypeError(f"{owner} has no option {name!r}: pass {moved[name]}")
+                raise ArgumentTypeError(f"{owner} has no option {quoted(name)}: pass {moved[name]}")
             library, ours = foreign[name]
             raise ArgumentTypeError(
-                f"{owner} has no option {name!r}: that is one of {library}; use {ours}"
+                f"{owner} has no option {quoted(name)}: that is one of {library}; use {ours}"
             )
 
         return cast("Callable[P, R]", cast(Any, checked))

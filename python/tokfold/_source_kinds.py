@@ -11,6 +11,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal
 
 from tokfold import _json
+from tokfold._quoting import quoted
 from tokfold._sources.regular import said_of_compiled
 from tokfold._sources.schema_errors import part_meant, role
 from tokfold._sources.types import is_adapter, is_value_of_model, said_of_value
@@ -136,7 +137,8 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
             name = str(next(iter(defined))).replace("~", "~0").replace("/", "~1")
             reference = json.dumps(f"#/{keyword}/{name.replace('%', '%25')}", ensure_ascii=False)
             raise AmbiguousSourceError(
-                f"the schema only defines others under {keyword!r}, and would take any JSON value; "
+                f"the schema only defines others under {quoted(keyword)}, and would take any JSON "
+                "value; "
                 f'say which is meant, as {{"$ref": {reference}, ...}}'
             )
     part = part_meant(source)
@@ -144,7 +146,7 @@ def _refuse_document(source: Mapping[Any, Any]) -> None:
         raise AmbiguousSourceError(part)
     others = [name for name in source if isinstance(name, str) and _is_no_keyword(name)]
     if others:
-        shown = ", ".join(map(repr, others[:3])) + (", ..." if len(others) > 3 else "")
+        shown = ", ".join(map(quoted, others[:3])) + (", ..." if len(others) > 3 else "")
         raise AmbiguousSourceError(
             f"the mapping has no keyword of JSON Schema that constrains anything, but {shown}: as "
             "a schema it would take any JSON value; pass a schema of what is meant, such as "

@@ -11,6 +11,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from tokfold import _core
+from tokfold._quoting import quoted
 from tokfold.bitmask import allocate_bitmask
 from tokfold.errors import (
     LimitExceededError,
@@ -54,13 +55,14 @@ def check_end(
         return
     if core.is_finite(interrupt):
         raise UnwritableTextError(
-            f"the vocabulary {vocabulary.name!r} has no stop token, and the grammar has finitely "
-            "many texts: each comes to its end, and nothing can end it, so the mask is empty there."
-            f" {_END}; {_OUT}"
+            f"the vocabulary {quoted(vocabulary.name)} has no stop token, and the grammar has "
+            "finitely many texts: each comes to its end, and nothing can end it, so the mask is "
+            f"empty there. {_END}; {_OUT}"
         )
     warnings.warn(
-        f"the vocabulary {vocabulary.name!r} has no stop token, so nothing ends a text: where it "
-        f"is complete and nothing can follow, the mask is empty; any other text never ends. {_END}",
+        f"the vocabulary {quoted(vocabulary.name)} has no stop token, so nothing ends a text: "
+        "where it is complete and nothing can follow, the mask is empty; any other text never "
+        f"ends. {_END}",
         StopTokenWarning,
         stacklevel=depth + 1,
     )
@@ -89,7 +91,7 @@ def check_tokens(
         return
     why = f"; {_lacking(vocabulary, needed)}" if needed is not None else ""
     raise UnwritableTextError(
-        f"no token of the vocabulary {vocabulary.name!r} begins a text of the grammar{why}. "
+        f"no token of the vocabulary {quoted(vocabulary.name)} begins a text of the grammar{why}. "
         f"{_spelling(core, vocabulary) or _expected(core)}; {_OUT}"
     )
 
@@ -147,8 +149,8 @@ def _spelling(core: _core.Engine, vocabulary: Vocabulary) -> str:
             if text and _core.Matcher(core).accept_bytes(text, None):
                 said = cure.format(token=token)
                 return (
-                    f"The {kind} token {token} has the bytes {text!r}, with which a text begins; "
-                    f"{said}"
+                    f"The {kind} token {token} has the bytes {quoted(text)}, with which a text "
+                    f"begins; {said}"
                 )
     return ""
 
@@ -160,7 +162,7 @@ def _expected(core: _core.Engine) -> str:
 def _lacking(vocabulary: Vocabulary, needed: list[bytes]) -> str:
     shown = ", and ".join(map(_bytes, needed[:SHOWN]))
     more = f", and {len(needed) - SHOWN} more" if len(needed) > SHOWN else ""
-    return f"no token of {vocabulary.name!r} has {shown}{more}, which every text needs"
+    return f"no token of {quoted(vocabulary.name)} has {shown}{more}, which every text needs"
 
 
 def _bytes(values: bytes) -> str:

@@ -25,6 +25,7 @@ from tokfold._checks import (
     wrong_type,
 )
 from tokfold._protocols import BatchMatcher, is_matcher
+from tokfold._quoting import quoted
 from tokfold.bitmask import allow_only
 from tokfold.errors import CancelledError, MatcherStateError, TokfoldError, VocabularyError
 from tokfold.matcher import Matcher
@@ -136,7 +137,7 @@ def _filled(
 ) -> npt.NDArray[np.bool_]:
     _check_many(matchers)
     if ended not in get_args(Ended):
-        raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {ended!r}")
+        raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {quoted(ended)}")
     tensor = shared(bitmask)
     bitmask = bitmask if tensor is None else tensor
     places = None if rows is None else whole_numbers("rows", rows)
@@ -145,7 +146,7 @@ def _filled(
             raise ValueError(f"{len(matchers)} matchers, but {len(places)} rows")
         for place in places:
             if not 0 <= place < 1 << 63:
-                raise ValueError(f"the bitmask has no row {place}")
+                raise ValueError(f"the bitmask has no row {quoted(place)}")
     if not _are_ours(matchers):
         fills = [_filler(matcher, classes) for matcher in matchers]
         said = [
@@ -204,7 +205,7 @@ def accept_token_batch(
         [True, False, True]
     """
     if ended not in ("leave", "raise"):
-        raise ValueError(f"ended must be 'leave' or 'raise', not {ended!r}")
+        raise ValueError(f"ended must be 'leave' or 'raise', not {quoted(ended)}")
     _check_many(matchers)
     ids = whole_numbers("token_ids", token_ids)
     if len(ids) != len(matchers):
@@ -255,12 +256,12 @@ def rollback_batch(
         raise ValueError(f"{len(matchers)} matchers, but {len(steps)} counts")
     for row, (matcher, count) in enumerate(zip(matchers, steps, strict=True)):
         if count < 0:
-            raise ValueError(f"row {row}: count must be 0 or more, not {count}")
+            raise ValueError(f"row {row}: count must be 0 or more, not {quoted(count)}")
         if not is_matcher(matcher):
             raise wrong_type("each of the matchers", "a tokfold.Matcher", matcher)
         if count > matcher.num_steps:
             error = MatcherStateError(
-                f"{count} steps cannot be taken back: {matcher.num_steps} were accepted"
+                f"{quoted(count)} steps cannot be taken back: {matcher.num_steps} were accepted"
             )
             raise of_row(error, row)
     if not _are_ours(matchers):

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from tokfold import _core
 from tokfold._checks import check_number, whole_number, wrong_type
+from tokfold._quoting import quoted
 from tokfold.classes import TokenClasses
 
 __all__ = [
@@ -42,7 +43,9 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
         if whole_number(number) is None:
             raise wrong_type(name, "a whole number", number)
     if batch < 0 or size < 1:
-        raise ValueError(f"a bitmask needs batch >= 0 and size >= 1, not {batch} and {size}")
+        raise ValueError(
+            f"a bitmask needs batch >= 0 and size >= 1, not {quoted(batch)} and {quoted(size)}"
+        )
     return np.full((batch, (size + 31) // 32), -1, dtype=np.int32)
 
 

@@ -22,6 +22,7 @@ from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder, usable_folder
 from tokfold._checks import check_limits, check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
+from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, kind_of
 from tokfold._sources.frames import FrameSource
 from tokfold._sources.schema import text_of
@@ -228,7 +229,7 @@ class GrammarCompiler(metaclass=Named):
         """
         check_folder(cache_dir)
         if classes not in _CLASSES:
-            raise ValueError(f'classes must be "auto", "now" or "never", not {classes!r}')
+            raise ValueError(f'classes must be "auto", "now" or "never", not {quoted(classes)}')
         if not isinstance(seed, bool):
             raise wrong_type("seed", "True or False", seed)
         if admit is not None and not callable(admit):
@@ -332,7 +333,7 @@ class GrammarCompiler(metaclass=Named):
             **options: its options.
         """
         if kind not in _KINDS:
-            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {kind!r}")
+            raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {quoted(kind)}")
         client: Future[CompiledGrammar] = Future()
         try:
             request = getattr(self, f"_{kind}")(source, **options)
@@ -823,4 +824,4 @@ def for_waiters(error: BaseException) -> BaseException:
     """What those who wait raise: Ctrl-C in one thread is no Ctrl-C in others."""
     if isinstance(error, Exception):
         return error
-    return TokfoldError(f"the request that compiled this grammar was interrupted: {error!r}")
+    return TokfoldError(f"the request that compiled this grammar was interrupted: {quoted(error)}")

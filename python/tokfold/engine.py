@@ -16,6 +16,7 @@ from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
 from tokfold._checks import check_limits, check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
+from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, grammar_of, kind_of
 from tokfold._sources.frames import FrameSource
 from tokfold._token_checks import check_end
@@ -360,10 +361,12 @@ def compile(
     check_vocabulary(vocabulary)
     check_limits(limits)
     if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
-        raise ValueError(f'classes must be "auto", "now", "never" or TokenClasses, not {classes!r}')
+        raise ValueError(
+            f'classes must be "auto", "now", "never" or TokenClasses, not {quoted(classes)}'
+        )
     options = CompileOptions() if options is None else options
     if not isinstance(options, CompileOptions):
-        raise ArgumentTypeError(f"options must be tokfold.CompileOptions, not {options!r}")
+        raise ArgumentTypeError(f"options must be tokfold.CompileOptions, not {quoted(options)}")
     bounds, limits = limits, limits or DEFAULT_LIMITS
     began = time.perf_counter()
     if isinstance(source, Grammar):

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 from tokfold._checks import check_limits, wrong_type
 from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
+from tokfold._quoting import quoted
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace
 from tokfold._sources.built import Built
 from tokfold._sources.operations import Operation, Plan, bounds
@@ -112,7 +113,7 @@ class Grammar(Built, metaclass=Named):
             raise wrong_type("root", "a str, the name of a rule", root)
         check_limits(limits)
         if lookahead not in ("exact", "implied"):
-            raise ValueError(f"lookahead must be 'exact' or 'implied', not {lookahead!r}")
+            raise ValueError(f"lookahead must be 'exact' or 'implied', not {quoted(lookahead)}")
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
         with written_in(text, "grammar text"):
@@ -331,9 +332,9 @@ class Grammar(Built, metaclass=Named):
         if not isinstance(pattern, str):
             raise wrong_type("a pattern", "a str", pattern)
         if dialect not in ("ecma", "python", "rust"):
-            raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {dialect!r}")
+            raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {quoted(dialect)}")
         if not isinstance(flags, str) or not set(flags) <= set("ims"):
-            raise ValueError(f"flags must be letters of 'ims', not {flags!r}")
+            raise ValueError(f"flags must be letters of 'ims', not {quoted(flags)}")
         check_limits(limits)
         source = RegularSource([(pattern, dialect, flags, bool(search))])
         return cls._of(source, limits, interrupt)
@@ -359,7 +360,8 @@ class Grammar(Built, metaclass=Named):
         if isinstance(texts, str) or not all(isinstance(text, str) for text in given):
             if isinstance(texts, str):
                 raise ArgumentTypeError(
-                    f"choices must be an iterable of str, not one text: pass a list, [{texts!r}]"
+                    "choices must be an iterable of str, not one text: pass a list, "
+                    f"[{quoted(texts)}]"
                 )
             wrong = next(text for text in given if not isinstance(text, str))
             raise ArgumentTypeError(
@@ -589,14 +591,14 @@ class Grammar(Built, metaclass=Named):
             raise wrong_type("start", "a str, the name of a rule", start)
         check_limits(limits)
         if dialect not in ("rust", "python"):
-            raise ValueError(f"dialect must be 'rust' or 'python', not {dialect!r}")
+            raise ValueError(f"dialect must be 'rust' or 'python', not {quoted(dialect)}")
         if named is not None and not isinstance(named, Mapping):
             raise wrong_type("named", "a mapping of names to Lark text or grammars", named)
         for name, part in (named or {}).items():
             if not isinstance(name, str):
                 raise wrong_type("a name of named", "a str", name)
             if not isinstance(part, str | Grammar):
-                raise wrong_type(f"named[{name!r}]", "Lark text or a tokfold.Grammar", part)
+                raise wrong_type(f"named[{quoted(name)}]", "Lark text or a tokfold.Grammar", part)
         source = LarkSource(text, start, dialect, dict(named or {}))
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
@@ -608,7 +610,7 @@ class Grammar(Built, metaclass=Named):
             for name, part in (named or {}).items():
                 if isinstance(part, str) and is_grammar_text(part):
                     raise GrammarSyntaxError(
-                        f"named[{name!r}] is grammar text (`name ::= ...`), not Lark; pass "
+                        f"named[{quoted(name)}] is grammar text (`name ::= ...`), not Lark; pass "
                         "Grammar.from_ebnf(text) in its place",
                         error.line,
                         error.column,

@@ -9,6 +9,7 @@ from contextvars import ContextVar
 from tokfold import _core
 from tokfold._checks import check_number, wrong_type
 from tokfold._names import with_our_options
+from tokfold._quoting import quoted
 from tokfold.limits import Limits
 
 __all__ = ["Interrupt"]
@@ -53,8 +54,8 @@ class Interrupt:
             check_number("milliseconds", milliseconds, 0, "; None is no deadline")
             if milliseconds > MOST_MILLISECONDS:
                 raise ValueError(
-                    f"milliseconds must be {MOST_MILLISECONDS} or less, not {milliseconds}; None "
-                    "is no deadline"
+                    f"milliseconds must be {MOST_MILLISECONDS} or less, not "
+                    f"{quoted(milliseconds)}; None is no deadline"
                 )
         self._core = _core.Interrupt(milliseconds)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from tokfold._names import with_our_fields
+from tokfold._quoting import quoted
 
 __all__ = ["Limits"]
 
@@ -99,7 +100,7 @@ class Limits:
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
             if not 0 < value < 1 << 63:
-                raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {value}")
+                raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {quoted(value)}")
 
     def as_fields(self) -> dict[str, int]:
         """Names and values of the bounds on grammars and classes."""

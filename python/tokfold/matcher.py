@@ -28,6 +28,7 @@ from tokfold._checks import (
 )
 from tokfold._forced import written
 from tokfold._names import Named, missing, with_our_options
+from tokfold._quoting import quoted
 from tokfold.engine import CompiledGrammar, Shortest
 from tokfold.errors import (
     ArgumentTypeError,
@@ -223,7 +224,7 @@ class Matcher(metaclass=Named):
                 raise bitmask_error(bitmask, error, row) from None
             return self.fill_bitmask(tensor, row, tokens_left=tokens_left, interrupt=interrupt)
         except OverflowError:
-            raise ValueError(f"the bitmask has no row {row}") from None
+            raise ValueError(f"the bitmask has no row {quoted(row)}") from None
 
     def _check_end(self, bitmask: npt.NDArray[np.int32], row: int) -> None:
         """Warn of an empty mask of a text that is complete, which no stop token can end."""
@@ -275,7 +276,7 @@ class Matcher(metaclass=Named):
                 tensor, row, tokens_left=tokens_left, interrupt=interrupt
             )
         except OverflowError:
-            raise ValueError(f"the bitmask has no row {row}") from None
+            raise ValueError(f"the bitmask has no row {quoted(row)}") from None
 
     def accept_token(self, token_id: int, *, interrupt: Interrupt | None = None) -> bool:
         """Read a token; False where it cannot follow, and nothing has changed.
@@ -406,13 +407,13 @@ class Matcher(metaclass=Named):
         ends = core_of(interrupt)
         try:
             if count < 0:
-                raise ValueError(f"count must be 0 or more, not {count}")
+                raise ValueError(f"count must be 0 or more, not {quoted(count)}")
             self._core.rollback(count, ends)
         except TypeError:
             raise wrong_type("count", "a whole number", count) from None
         except OverflowError:
             raise MatcherStateError(
-                f"{count} steps cannot be taken back: {self.num_steps} were accepted"
+                f"{quoted(count)} steps cannot be taken back: {self.num_steps} were accepted"
             ) from None
 
     def reset(self, *, interrupt: Interrupt | None = None) -> None:

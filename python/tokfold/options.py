@@ -10,6 +10,7 @@ from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder
 from tokfold._checks import check_number
 from tokfold._names import with_our_fields
+from tokfold._quoting import quoted
 from tokfold.classes import ProgressCallback
 from tokfold.pool import MaskPool
 
@@ -73,11 +74,15 @@ class CompileOptions:
         if not (isinstance(self.progress, bool | None) or callable(self.progress)):
             raise TypeError(
                 "progress must be True, False, None or a function of what is done and the whole, "
-                f"not {self.progress!r}"
+                f"not {quoted(self.progress)}"
             )
         if self.engine not in ("auto", "stack", "chart"):
-            raise ValueError(f'engine must be "auto", "stack" or "chart", not {self.engine!r}')
+            raise ValueError(
+                f'engine must be "auto", "stack" or "chart", not {quoted(self.engine)}'
+            )
         if not (self.pool is None or self.pool == "vocabulary" or isinstance(self.pool, MaskPool)):
-            raise TypeError(f'pool must be a MaskPool, "vocabulary" or None, not {self.pool!r}')
+            raise TypeError(
+                f'pool must be a MaskPool, "vocabulary" or None, not {quoted(self.pool)}'
+            )
         if self.classes_milliseconds is not None:
             check_number("classes_milliseconds", self.classes_milliseconds, 1, "; None is no bound")

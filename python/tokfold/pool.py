@@ -9,6 +9,7 @@ import numpy as np
 
 from tokfold import _artifact, _core
 from tokfold._checks import wrong_type
+from tokfold._quoting import quoted
 from tokfold.errors import ArtifactError, VocabularyError
 from tokfold.vocabulary import Vocabulary
 
@@ -50,7 +51,7 @@ class MaskPool:
         if not isinstance(vocabulary, Vocabulary):
             raise wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)
         if not isinstance(max_bytes, int) or max_bytes < 0:
-            raise ValueError(f"max_bytes must be a number of bytes, not {max_bytes!r}")
+            raise ValueError(f"max_bytes must be a number of bytes, not {quoted(max_bytes)}")
         self.max_bytes = max_bytes
         self._fingerprint = vocabulary.fingerprint
         self._core = _core.Pool(vocabulary._compiled, min(max_bytes, sys.maxsize))

@@ -32,6 +32,7 @@ import numpy.typing as npt
 
 from tokfold._checks import bitmask_row, checked_token, whole_numbers
 from tokfold._protocols import TextMatcher
+from tokfold._quoting import quoted
 from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
 from tokfold.interrupt import Interrupt
 from tokfold.vocabulary import Vocabulary
@@ -110,8 +111,8 @@ class PromptMatcher:
         """
         if self.left:
             raise MatcherStateError(
-                f"{self.left!r} of the prompt is still to be written: read on with this matcher, "
-                "and take the matcher of the text once `left` is empty"
+                f"{quoted(self.left)} of the prompt is still to be written: read on with this "
+                "matcher, and take the matcher of the text once `left` is empty"
             )
         return self._inner
 
@@ -225,7 +226,7 @@ class PromptMatcher:
         """
         if not 0 <= count <= self.num_steps:
             if count < 0:
-                raise ValueError(f"count must be 0 or more, not {count}")
+                raise ValueError(f"count must be 0 or more, not {quoted(count)}")
             raise MatcherStateError(
                 f"{count} steps cannot be taken back: {self.num_steps} were accepted"
             )
@@ -334,8 +335,9 @@ def heal(matcher: TextMatcher, token_ids: Sequence[int]) -> HealedPrompt:
         needed = tokens.fewest(taken, range(len(taken) + 1), most)[0]
         if needed > most:
             raise TokenBudgetError(
-                f"{most} tokens are left, and the end {taken!r} of the prompt and the shortest "
-                f"text behind it take {needed}: raise max_tokens, or do not heal this prompt",
+                f"{most} tokens are left, and the end {quoted(taken)} of the prompt and the "
+                f"shortest text behind it take {needed}: raise max_tokens, or do not heal this "
+                "prompt",
                 needed if needed < sys.maxsize else None,
                 most,
             )

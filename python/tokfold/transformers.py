@@ -36,6 +36,7 @@ import numpy.typing as npt
 
 from tokfold._checks import of_row, wrong_type
 from tokfold._extras import require
+from tokfold._quoting import quoted
 
 require("torch", "transformers", "tokfold.transformers")
 require("transformers", "transformers", "tokfold.transformers")
@@ -436,7 +437,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         prefix: str = "",
     ) -> None:
         if dead_rows not in ("raise", "leave"):
-            raise ValueError(f"dead_rows must be 'raise' or 'leave', not {dead_rows!r}")
+            raise ValueError(f"dead_rows must be 'raise' or 'leave', not {quoted(dead_rows)}")
         given: Any = compiled_grammar
         if isinstance(given, Mapping | str | bytes):
             vocab_size(cast("AnyCompiled", given))  # which refuses a schema and a text

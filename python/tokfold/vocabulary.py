@@ -40,6 +40,7 @@ from tokfold._loaders.companions import (
 )
 from tokfold._loaders.resolve import checked_special, final_size, named_stop_ids
 from tokfold._names import Named, missing, with_our_options
+from tokfold._quoting import quoted
 from tokfold.errors import ArgumentTypeError, StopTokenWarning, VocabularyError
 
 __all__ = ["Vocabulary", "byte_vocabulary", "check_vocabulary"]
@@ -182,7 +183,7 @@ class Vocabulary(metaclass=Named):
                 f"{path}: there is no such file or folder here, and from_file reads local paths "
                 "only: pass the folder of a model that was downloaded, or load the tokenizer, "
                 "Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained("
-                f"{path!r}))"
+                f"{quoted(path)}))"
             )
         if special_tokens is not None and not isinstance(special_tokens, Mapping):
             raise wrong_type(
@@ -424,7 +425,8 @@ class Vocabulary(metaclass=Named):
         ids, read = self._compiled.encode_greedy(data)
         if read < len(data):
             raise VocabularyError(
-                f"no token of {self._name!r} fits at byte {read}: {data[read : read + 16]!r}"
+                f"no token of {quoted(self._name)} fits at byte {read}: "
+                f"{quoted(data[read : read + 16])}"
             )
         return ids
 
@@ -468,7 +470,7 @@ def _core_of(vocabulary: Vocabulary) -> _core.Vocabulary:
 
 
 def _warn_of_a_guess(loaded: LoadedVocabulary, stop_token_ids: list[int]) -> None:
-    listed = ", ".join(f"{loaded.tokens[token_id].decode()!r}" for token_id in stop_token_ids)
+    listed = ", ".join(f"{quoted(loaded.tokens[token_id].decode())}" for token_id in stop_token_ids)
     warnings.warn(
         f"{loaded.name} does not say which tokens end a text, and those with well-known texts are "
         f"taken: {listed}. A model that ends with another one cannot end: pass the folder of the "

@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 from tokfold._loaders.files import describe
 from tokfold._loaders.parts import Kind, utf8
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 Stage: TypeAlias = Callable[[str], str | bytes]
@@ -102,8 +103,8 @@ def _replace(section: Mapping[str, Any], where: str, after_fuse: bool) -> Stage:
         )
     if after_fuse and len(old) > 1:
         raise VocabularyError(
-            f"{where}: the decoder replaces {old!r} in the joined text, where it can lie across "
-            "tokens, so a token has no bytes of its own"
+            f"{where}: the decoder replaces {quoted(old)} in the joined text, where it can lie "
+            "across tokens, so a token has no bytes of its own"
         )
     return lambda text: text.replace(old, content)
 
@@ -174,9 +175,9 @@ def _stage(step: Mapping[str, Any], where: str, after_fuse: bool) -> Stage | Non
             return None
         case other:
             raise VocabularyError(
-                f"{where}: decoder {other!r} is not supported: what it makes of a token depends "
-                "on the tokens around it, so the token has no bytes of its own; give the bytes "
-                "yourself: Vocabulary(token_bytes)"
+                f"{where}: decoder {quoted(other)} is not supported: what it makes of a token "
+                "depends on the tokens around it, so the token has no bytes of its own; give the "
+                "bytes yourself: Vocabulary(token_bytes)"
             )
 
 
@@ -194,7 +195,7 @@ def pipeline(decoder: object, where: str) -> tuple[Kind, Callable[[str], bytes]]
     fused = False
     for step in _steps(decoder, where):
         if kind == "byte_level" and step["type"] not in ("Fuse", "Strip"):
-            raise VocabularyError(f"{where}: decoder {step['type']!r} after 'ByteLevel'")
+            raise VocabularyError(f"{where}: decoder {quoted(step['type'])} after 'ByteLevel'")
         if kind == "raw":
             kind = {"ByteLevel": "byte_level", "ByteFallback": "byte_fallback"}.get(
                 step["type"], kind

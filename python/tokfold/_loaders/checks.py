@@ -9,6 +9,7 @@ from typing import SupportsIndex, cast
 import numpy as np
 
 from tokfold._loaders.parts import check_size
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 
@@ -46,11 +47,11 @@ def integer(value: object, what: str) -> int:
             return operator.index(cast("SupportsIndex", value))
         except TypeError:
             pass
-    raise VocabularyError(f"{what}: expected an integer, found {value!r}")
+    raise VocabularyError(f"{what}: expected an integer, found {quoted(value)}")
 
 
 def checked_size(size: object) -> int:
-    return check_size(integer(size, "size"), f"size {size}")
+    return check_size(integer(size, "size"), f"size {quoted(size)}")
 
 
 def checked_ids(ids: int | Iterable[int], size: int, what: str) -> tuple[int, ...]:
@@ -58,22 +59,22 @@ def checked_ids(ids: int | Iterable[int], size: int, what: str) -> tuple[int, ..
     if isinstance(ids, SupportsIndex) and not isinstance(ids, (bool, np.bool_, np.ndarray)):
         ids = [operator.index(ids)]
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
-        raise VocabularyError(f"{what}: expected a list of token ids, found {ids!r}")
+        raise VocabularyError(f"{what}: expected a list of token ids, found {quoted(ids)}")
     ids = list(ids)
     text = next((value for value in ids if isinstance(value, str)), None)
     if text is not None:
         raise VocabularyError(
-            f"{what}: expected an integer, found {text!r}; pass the id of the token, which "
-            f"tokenizer.convert_tokens_to_ids({text!r}) of transformers gives"
+            f"{what}: expected an integer, found {quoted(text)}; pass the id of the token, which "
+            f"tokenizer.convert_tokens_to_ids({quoted(text)}) of transformers gives"
         )
     checked = [integer(value, what) for value in ids]
     for token_id in checked:
         if not 0 <= token_id < size:
             raise VocabularyError(
-                f"{what}: id {token_id} is outside [0, {size}); leave it out, or pass a size "
-                "that covers it"
+                f"{what}: id {quoted(token_id)} is outside [0, {size}); leave it out, or pass a "
+                "size that covers it"
             )
     if len(set(checked)) < len(checked):
         twice = next(token_id for token_id in checked if checked.count(token_id) > 1)
-        raise VocabularyError(f"{what}: id {twice} comes twice")
+        raise VocabularyError(f"{what}: id {quoted(twice)} comes twice")
     return tuple(sorted(checked))

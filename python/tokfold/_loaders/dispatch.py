@@ -7,6 +7,7 @@ from pathlib import Path
 from tokfold._loaders import hf_tokenizer_json, sentencepiece_model, tekken, tiktoken_file
 from tokfold._loaders.files import describe, parse_json_object, read_bytes
 from tokfold._loaders.parts import LoadedVocabulary
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 _EXPECTED = "a tokenizer.json, a tekken.json, a *.tiktoken file or a SentencePiece tokenizer.model"
@@ -54,5 +55,5 @@ def load_path(path: Path) -> tuple[LoadedVocabulary, Path]:
     elif data[0] == 0x0A:  # field 1 of a protobuf message
         loaded = sentencepiece_model.load(data, path)
     else:
-        raise VocabularyError(f"{path}: expected {_EXPECTED}, found {data[:16]!r}")
+        raise VocabularyError(f"{path}: expected {_EXPECTED}, found {quoted(data[:16])}")
     return loaded, path.parent

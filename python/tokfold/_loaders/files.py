@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 MAX_FILE_BYTES = 128 << 20
@@ -39,7 +40,7 @@ def parse_json_object(data: bytes, path: Path) -> dict[str, Any]:
     # Looking at the first byte keeps a large binary file from being decoded for nothing.
     start = data[:64].removeprefix(b"\xef\xbb\xbf").lstrip()
     if not start.startswith(b"{"):
-        raise VocabularyError(f"{path}: expected a JSON object, found {start[:16]!r}")
+        raise VocabularyError(f"{path}: expected a JSON object, found {quoted(start[:16])}")
     try:
         content = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -56,9 +57,8 @@ def describe(value: object) -> str:
     if value is None:
         return "nothing"
     if isinstance(value, dict):
-        keys = ", ".join(repr(key) for key in list(value)[:6])
+        keys = ", ".join(quoted(key, 40) for key in list(value)[:6])
         return f"an object with {keys}{', ...' if len(value) > 6 else ''}" if keys else "{}"
     if isinstance(value, list):
         return f"a list of {len(value)}"
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
+    return quoted(value, 40)

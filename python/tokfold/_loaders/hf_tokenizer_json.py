@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from tokfold._loaders import byte_decoding
 from tokfold._loaders.files import describe
 from tokfold._loaders.parts import Kind, LoadedVocabulary, by_id, check_size, is_id
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 
@@ -27,7 +28,8 @@ def _model_entries(model: dict[str, Any], where: str) -> list[tuple[str, int]]:
         bad = next((text for text, value in vocabulary.items() if not is_id(value)), None)
         if bad is not None:
             raise VocabularyError(
-                f"{where}: expected an id for token {bad!r}, found {describe(vocabulary[bad])}"
+                f"{where}: expected an id for token {quoted(bad)}, found "
+                f"{describe(vocabulary[bad])}"
             )
         return list(vocabulary.items())
     if isinstance(vocabulary, list):  # Unigram: [[piece, score], ...], the id is the position
@@ -77,7 +79,7 @@ def _check_numbering(added: list[AddedToken], entries: list[tuple[str, int]], wh
         expected = max(highest + 1, count) if known is None else known
         if token.id != expected:
             raise VocabularyError(
-                f"{where}: added token {token.text!r} has id {token.id}, but the tokenizers "
+                f"{where}: added token {quoted(token.text)} has id {token.id}, but the tokenizers "
                 f"library would number it {expected}; load it with that library and use "
                 "Vocabulary.from_huggingface, or give the bytes yourself: Vocabulary(token_bytes)"
             )

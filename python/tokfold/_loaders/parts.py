@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, TypeGuard
 
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 Kind: TypeAlias = Literal["byte_level", "byte_fallback", "raw"]
@@ -51,7 +52,7 @@ def check_size(size: int, where: str) -> int:
         raise VocabularyError(f"{where}: the vocabulary is empty")
     if size > MAX_VOCABULARY_SIZE:
         raise VocabularyError(
-            f"{where}: a vocabulary of {size} ids; at most {MAX_VOCABULARY_SIZE} are taken"
+            f"{where}: a vocabulary of {quoted(size)} ids; at most {MAX_VOCABULARY_SIZE} are taken"
         )
     return size
 
@@ -64,7 +65,8 @@ def by_id(entries: Iterable[tuple[str, int]], where: str) -> list[str | None]:
     for text, token_id in pairs:
         if texts[token_id] is not None:
             raise VocabularyError(
-                f"{where}: id {token_id} belongs to both {texts[token_id]!r} and {text!r}"
+                f"{where}: id {token_id} belongs to both {quoted(texts[token_id])} and "
+                f"{quoted(text)}"
             )
         texts[token_id] = text
     return texts
@@ -76,5 +78,5 @@ def utf8(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         raise VocabularyError(
-            f"token {text!r} holds half a surrogate pair and has no UTF-8 form"
+            f"token {quoted(text)} holds half a surrogate pair and has no UTF-8 form"
         ) from error

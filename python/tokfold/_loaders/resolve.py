@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from tokfold._loaders.checks import checked_size, integer
 from tokfold._loaders.companions import Companions
 from tokfold._loaders.parts import LoadedVocabulary
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError, VocabularyWarning
 
 
@@ -17,13 +18,16 @@ def checked_special(
     """Return the ``special_tokens`` argument, as tokens to add."""
     added: list[tuple[int, str, bool]] = []
     for text, value in special_tokens.items():
-        token_id = integer(value, f"special_tokens[{text!r}]")
+        token_id = integer(value, f"special_tokens[{quoted(text)}]")
         if not isinstance(text, str) or not text or token_id < 0:
-            raise VocabularyError(f"special_tokens: expected text: id, found {text!r}: {value!r}")
+            raise VocabularyError(
+                f"special_tokens: expected text: id, found {quoted(text)}: {quoted(value)}"
+            )
         taken = loaded.tokens[token_id] if token_id < len(loaded.tokens) else b""
         if taken and taken != loaded.spell(text):
             raise VocabularyError(
-                f"special_tokens: id {token_id} of {text!r} belongs to the token {taken!r}"
+                f"special_tokens: id {token_id} of {quoted(text)} belongs to the token "
+                f"{quoted(taken)}"
             )
         added.append((token_id, text, True))
     return added
@@ -61,7 +65,7 @@ def named_stop_ids(loaded: LoadedVocabulary, companions: Companions, size: int) 
     for text in companions.stop_texts:
         token_id = loaded.ids_by_text.get(text)
         if token_id is not None:
-            found.setdefault(token_id, f"eos_token {text!r}")
+            found.setdefault(token_id, f"eos_token {quoted(text)}")
     for token_id, source in found.items():
         if token_id >= size:
             raise VocabularyError(

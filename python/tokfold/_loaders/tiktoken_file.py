@@ -6,6 +6,7 @@ import binascii
 from pathlib import Path
 
 from tokfold._loaders.parts import LoadedVocabulary, check_size, utf8
+from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
 
 
@@ -35,7 +36,8 @@ def load(data: bytes, path: Path) -> LoadedVocabulary:
         parsed = _parse_line(line)
         if parsed is None:
             raise VocabularyError(
-                f"{path}, line {number}: expected base64 bytes and a rank, found {line[:40]!r}"
+                f"{path}, line {number}: expected base64 bytes and a rank, found "
+                f"{quoted(line[:40])}"
             )
         token, rank = parsed
         if rank in ranks:

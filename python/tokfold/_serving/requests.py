@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from tokfold import _json
+from tokfold._quoting import quoted
 from tokfold._tags.fields import fail, kind
 from tokfold._tags.literals import literal
 from tokfold._tags.old_form import in_new_form
@@ -92,7 +93,7 @@ def any_tag(text: str) -> dict[str, Any]:
     try:
         return in_new_form(tag, _schema)
     except KeyError as error:
-        raise ValueError(f"{_OLD_FORM}; {error.args[0]!r} is missing") from error
+        raise ValueError(f"{_OLD_FORM}; {quoted(error.args[0])} is missing") from error
     except (AttributeError, TypeError) as error:
         raise ValueError(f"{_OLD_FORM}; one of them is a value of another kind") from error
 

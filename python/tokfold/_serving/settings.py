@@ -13,6 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from tokfold._cache import check_folder, most_bytes
 from tokfold._checks import wrong_type
+from tokfold._quoting import quoted
 from tokfold.engine import ClassesMode
 from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
@@ -87,7 +88,7 @@ class Settings:
         most_bytes(environ)  # of the folder, which reads it itself
         classes: Any = environ.get("TOKFOLD_CLASSES") or "auto"
         if classes not in get_args(ClassesMode):
-            raise ValueError(f"TOKFOLD_CLASSES must be auto, now or never, not {classes!r}")
+            raise ValueError(f"TOKFOLD_CLASSES must be auto, now or never, not {quoted(classes)}")
         text = environ.get("TOKFOLD_LIMITS") or "{}"
         try:
             limits = Limits(**json.loads(text))
@@ -105,7 +106,9 @@ class Settings:
         whitespace: Any = environ.get("TOKFOLD_WHITESPACE") or None
         if whitespace not in (None, *get_args(Whitespace)):
             choices = ", ".join(get_args(Whitespace))
-            raise ValueError(f"TOKFOLD_WHITESPACE must be one of {choices}, not {whitespace!r}")
+            raise ValueError(
+                f"TOKFOLD_WHITESPACE must be one of {choices}, not {quoted(whitespace)}"
+            )
         return cls(
             place,
             classes,
@@ -149,7 +152,7 @@ def _number(environ: Mapping[str, str], name: str, of: str) -> int:
     except ValueError:
         number = -1
     if not 0 <= number <= MOST_MILLISECONDS:
-        raise ValueError(f"{variable} must be whole {of}, not {text!r}")
+        raise ValueError(f"{variable} must be whole {of}, not {quoted(text)}")
     return number
 
 
@@ -159,7 +162,7 @@ def _switch(environ: Mapping[str, str], variable: str) -> bool:
     found = SWITCHES.get(text.strip().lower())
     if found is None:
         raise ValueError(
-            f"{variable} must be 1 or 0 (or true, yes, on; false, no, off), not {text!r}"
+            f"{variable} must be 1 or 0 (or true, yes, on; false, no, off), not {quoted(text)}"
         )
     return found
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from tokfold import _core
 from tokfold._checks import wrong_type
 from tokfold._lazy import lazy
+from tokfold._quoting import quoted
 from tokfold._sources.record import Converted, Operand, Source
 from tokfold._sources.regular import Step
 from tokfold.errors import LimitExceededError
@@ -242,7 +243,9 @@ def bounds(least: object, most: object) -> tuple[int, int | None]:
             raise wrong_type(f"repeat: {name}", "an int", value)
         if not 0 <= value <= MOST_TIMES:
             hint = "; leave max out for no upper bound" if value > MOST_TIMES else ""
-            raise ValueError(f"repeat: {name} must be from 0 to {MOST_TIMES}, not {value}{hint}")
+            raise ValueError(
+                f"repeat: {name} must be from 0 to {MOST_TIMES}, not {quoted(value)}{hint}"
+            )
     assert isinstance(least, int)
     assert most is None or isinstance(most, int)
     if most is not None and most < least:

@@ -12,6 +12,7 @@ from typing import Any
 from tokfold import _core
 from tokfold._checks import check_limits, wrong_type
 from tokfold._extras import require
+from tokfold._quoting import quoted
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
 from tokfold._sources.annotations import schema_text
 from tokfold._sources.characters import lone_surrogate
@@ -158,7 +159,7 @@ class SchemaSource(Source):
         ):
             raise ValueError(
                 "lossy must be a set of keywords, of which 'uniqueItems' is the only one: "
-                f"lossy={{'uniqueItems'}}, not {lossy!r}"
+                f"lossy={{'uniqueItems'}}, not {quoted(lossy)}"
             )
         if not isinstance(additional_properties, bool):
             raise TypeError("additional_properties must be True or False")
@@ -207,8 +208,8 @@ def _own_formats(formats: object) -> list[tuple[str, str]]:
             raise wrong_type("a name of formats", "a str", name)
         if not isinstance(pattern, str | None):
             raise TypeError(
-                f"formats[{name!r}] must be a pattern as text, or None for no condition, not "
-                f"{pattern!r}"
+                f"formats[{quoted(name)}] must be a pattern as text, or None for no condition, not "
+                f"{quoted(pattern)}"
             )
     # An empty pattern is found in every string.
     return sorted((name, pattern or "") for name, pattern in formats.items())
@@ -217,12 +218,14 @@ def _own_formats(formats: object) -> list[tuple[str, str]]:
 def _check(name: str, value: object, *values: str, more: str = "") -> None:
     if value not in values:
         allowed = " or ".join(map(repr, values))
-        raise ValueError(f"{name} must be {allowed}{more}, not {value!r}")
+        raise ValueError(f"{name} must be {allowed}{more}, not {quoted(value)}")
 
 
 def _number(name: str, value: object, least: int, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise ValueError(f"{name} must be a number from {least} to {most}, or None, not {value!r}")
+        raise ValueError(
+            f"{name} must be a number from {least} to {most}, or None, not {quoted(value)}"
+        )
     return value
 
 
@@ -233,7 +236,7 @@ def _whitespace(
     separators: tuple[str, str] | None,
 ) -> dict[str, Any]:
     if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
-        raise ValueError(f"max_whitespace must be a number from 0, or None, not {most!r}")
+        raise ValueError(f"max_whitespace must be a number from 0, or None, not {quoted(most)}")
     if indent is None and separators is None:
         if whitespace == "any":
             # No text has more bytes.
@@ -244,17 +247,19 @@ def _whitespace(
     if isinstance(separators, str) or not isinstance(separators, Sequence) or len(separators) != 2:
         raise ValueError(
             "separators must be two texts, behind an item and behind a name, as (',', ':'), not "
-            f"{separators!r}"
+            f"{quoted(separators)}"
         )
     item, name = separators
     blank = {" ", "\t", "\n", "\r"}
     for text, mark in ((item, ","), (name, ":")):
         if not isinstance(text, str) or not text.startswith(mark) or set(text[1:]) - blank:
-            raise ValueError(f"separators must be {mark!r} and white space behind it, not {text!r}")
+            raise ValueError(
+                f"separators must be {quoted(mark)} and white space behind it, not {quoted(text)}"
+            )
     if indent is None:
         return {"separators": (item, name)}
     if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= MOST_INDENT:
-        raise ValueError(f"indent must be a number from 0 to {MOST_INDENT}, not {indent!r}")
+        raise ValueError(f"indent must be a number from 0 to {MOST_INDENT}, not {quoted(indent)}")
     return {"indented": (indent, item, name)}
 
 
@@ -270,7 +275,7 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if isinstance(schema, PathLike):
         raise ArgumentTypeError(
             f"a schema must be its text or a mapping, not a path: pass "
-            f"json.loads(Path({str(schema)!r}).read_text())"
+            f"json.loads(Path({quoted(str(schema))}).read_text())"
         )
     if isinstance(schema, bytes | bytearray | memoryview):
         raise ArgumentTypeError(
@@ -279,10 +284,10 @@ def text_of(schema: object, limits: Limits | None) -> str:
     if is_value_of_model(schema):
         raise ArgumentTypeError(said_of_value(schema))
     if is_adapter(schema):
-        return written(made_by_pydantic(schema.json_schema, f"{schema!r} has no JSON Schema"))
+        return written(made_by_pydantic(schema.json_schema, f"{quoted(schema)} has no JSON Schema"))
     of_model = getattr(schema, "model_json_schema", None)
     if of_model is not None:
-        name = getattr(schema, "__name__", repr(schema))
+        name = getattr(schema, "__name__", quoted(schema))
         return written(made_by_pydantic(of_model, f"the model {name} has no JSON Schema"))
     name = old_model(schema)
     if name is not None:
@@ -290,6 +295,7 @@ def text_of(schema: object, limits: Limits | None) -> str:
             f"{name} is a model of pydantic 1 (pydantic.v1), which pydantic 2 cannot describe; "
             f"pass {name}.schema()"
         )
-    pydantic = require("pydantic", "pydantic", f"the schema of {schema!r}")
-    what = f"a schema must be text, a mapping, a bool or a type that pydantic knows, not {schema!r}"
+    pydantic = require("pydantic", "pydantic", f"the schema of {quoted(schema)}")
+    kinds = "text, a mapping, a bool or a type that pydantic knows"
+    what = f"a schema must be {kinds}, not {quoted(schema)}"
     return written(made_by_pydantic(lambda: pydantic.TypeAdapter(schema).json_schema(), what))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tokfold import _core, _json
+from tokfold._quoting import quoted
 from tokfold.errors import InvalidSchemaError, SchemaError
 
 _IN_LARK = re.compile(
@@ -45,7 +46,9 @@ def explained(error: InvalidSchemaError, text: str) -> InvalidSchemaError:
             f"{error.pointer}: {reason}", error.pointer, error.keyword, reason
         )
     if error.pointer == "#" and text.endswith(".json") and "\n" not in text:
-        reason = f"{error.reason}; to read a file, pass json.loads(Path({text!r}).read_text())"
+        reason = (
+            f"{error.reason}; to read a file, pass json.loads(Path({quoted(text)}).read_text())"
+        )
         return InvalidSchemaError(f"#: {reason}", "#", error.keyword, reason)
     if (error.pointer, error.keyword) != ("#", "type"):
         return error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tokfold import _core
+from tokfold._quoting import quoted
 from tokfold._schema_records import SchemaNote
 from tokfold._sources.characters import check_characters, lone_surrogate
 from tokfold._sources.record import Converted, Lookahead, Operand, Source
@@ -106,7 +107,7 @@ class LarkSource(TextSource):
         for name, part in self.named.items():
             if not isinstance(part, str) and part._is_unread:
                 error = UnsupportedGrammarError(
-                    f"the grammar {name!r} of named= names tokens of a vocabulary; pass the "
+                    f"the grammar {quoted(name)} of named= names tokens of a vocabulary; pass the "
                     "vocabulary, Grammar.from_lark(text, vocabulary=vocabulary), as "
                     "tokfold.compile(grammar, vocabulary) does by itself",
                     name,

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from tokfold._checks import whole_number
+from tokfold._quoting import quoted
 from tokfold._tags import formats
 from tokfold._tags.fields import fail
 from tokfold._tags.formats import Format, Tag, Token
@@ -196,7 +197,11 @@ def _kept(format: Format, all_of_it: tuple[Any, ...], removed: list[str | int]) 
     there = set(begins)
     for one in removed:
         if one not in there:
-            fail(format.path, f"no tag begins with {one!r}, which is to be removed", format.type)
+            fail(
+                format.path,
+                f"no tag begins with {quoted(one)}, which is to be removed",
+                format.type,
+            )
     gone = set(removed)
     return [one for one, begin in zip(all_of_it, begins, strict=True) if begin not in gone]
 

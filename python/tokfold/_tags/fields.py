@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from tokfold._json import Number
+from tokfold._quoting import quoted
 from tokfold.errors import StructuralTagError
 
 LARGEST = 2**31 - 1
@@ -156,7 +157,7 @@ class Fields:
             if isinstance(given, str | list | tuple | dict) and not given:
                 continue
             near = get_close_matches(str(name), known, 1, 0.7)
-            hint = f"; did you mean {near[0]!r}?" if near else ";"
+            hint = f"; did you mean {quoted(near[0])}?" if near else ";"
             fields = ", ".join(sorted(known))
             self.fail(f"there is no field {short(name)}{hint} there are: type, {fields}")
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from tokfold import _core
 from tokfold._checks import check_number
+from tokfold._quoting import quoted
 from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource
 from tokfold._sources.regular import RegularSource
@@ -330,8 +331,8 @@ def _grammar(leaf: Any, limits: Limits | None) -> Built:  # noqa: ANN401
     rule = grammar._core.narrowing_lookahead()
     if rule is not None:
         raise UnsupportedGrammarError(
-            f"the lookahead `(= ...)` of rule {rule!r} narrows XGrammar's masks without changing "
-            "what it accepts; leave it out, the rules say what follows",
+            f"the lookahead `(= ...)` of rule {quoted(rule)} narrows XGrammar's masks without "
+            "changing what it accepts; leave it out, the rules say what follows",
             "lookahead",
             1,
             1,
@@ -354,7 +355,7 @@ def _placed(leaf: Leaf) -> Iterator[None]:
     """Errors of a leaf as errors of the tag: they say where in it the leaf stands."""
     where = f"{leaf.path} ({leaf.type})"
     if isinstance(leaf, JsonSchema) and leaf.behind:
-        where += f", behind {leaf.behind!r}"
+        where += f", behind {quoted(leaf.behind)}"
     try:
         yield
     except SchemaError as error:

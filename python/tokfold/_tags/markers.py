@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import takewhile
 from typing import Any
 
+from tokfold._quoting import quoted
 from tokfold._tags.fields import fail, short
 from tokfold._tags.literals import literal
 from tokfold.vocabulary import Vocabulary
@@ -161,8 +162,9 @@ def check_written(tag: Mapping[str, Any], vocabulary: Vocabulary) -> None:
         if missing:
             fail(
                 path,
-                f"the vocabulary {vocabulary.name!r} cannot write {short(text)}: no token has the "
-                f"byte {bytes(missing[:1])!r}; take the vocabulary of a model of this family",
+                f"the vocabulary {quoted(vocabulary.name)} cannot write {short(text)}: no token "
+                f"has the byte {quoted(bytes(missing[:1]))}; take the vocabulary of a model of "
+                "this family",
                 format,
             )
 

@@ -31,6 +31,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from tokfold._extras import require
+from tokfold._quoting import quoted
 from tokfold.chart_gpu.binary import BinaryGrammar
 from tokfold.chart_gpu.lexer import TerminalLexer
 from tokfold.chart_gpu.tree import TokenTree
@@ -66,7 +67,7 @@ _WITH_TORCH = {
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - any name of the module
     if name not in _WITH_TORCH:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"module {quoted(__name__)} has no attribute {quoted(name)}")
     require("torch", "torch", f"tokfold.chart_gpu.{name}")
     require("triton", "torch", f"tokfold.chart_gpu.{name}")
     return getattr(importlib.import_module(f"{__name__}.{_WITH_TORCH[name]}"), name)

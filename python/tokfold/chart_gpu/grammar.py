@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from tokfold._quoting import quoted
 from tokfold.chart_gpu.binary import BinaryGrammar
 from tokfold.chart_gpu.device import chosen_device
 from tokfold.chart_gpu.reading import ByteReading, Reading, ReadingName, TerminalReading
@@ -59,7 +60,7 @@ class DeviceGrammar:
                 :class:`TerminalLexer` over terminals.
         """
         if alphabet not in ("bytes", "terminals"):
-            raise ValueError(f'alphabet must be "bytes" or "terminals", not {alphabet!r}')
+            raise ValueError(f'alphabet must be "bytes" or "terminals", not {quoted(alphabet)}')
         chosen = chosen_device(device)
         self.grammar = grammar
         self.limits = limits or DEFAULT_LIMITS

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import torch
 
+from tokfold._quoting import quoted
 from tokfold.chart_gpu import cuda
 from tokfold.chart_gpu.tables import Tables
 from tokfold.errors import DeviceError, FallbackWarning, LimitExceededError
@@ -103,7 +104,7 @@ def launches_for(
         ValueError: another name.
     """
     if kernel not in get_args(KernelName):
-        raise ValueError(f'kernel must be "auto", "cuda" or "triton", not {kernel!r}')
+        raise ValueError(f'kernel must be "auto", "cuda" or "triton", not {quoted(kernel)}')
     size = (tables, rows, nodes, width, ahead, limits)
     if kernel == "triton" or (kernel == "auto" and tables.device.type != "cuda"):
         return TritonLaunches(*size)

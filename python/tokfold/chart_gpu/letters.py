@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, TypeAlias
 
+from tokfold._quoting import quoted
 from tokfold.errors import AlphabetError
 
 __all__ = ["Alphabet", "AlphabetName", "byte_sets"]
@@ -71,7 +72,7 @@ class Alphabet:
             number = self._numbers.get(word)
             if number is None:
                 raise AlphabetError(
-                    f"letter {place} of the text, {word!r}, is none of the {len(self.words)} "
+                    f"letter {place} of the text, {quoted(word)}, is none of the {len(self.words)} "
                     f"{self.name} of the grammar",
                     word,
                     place,

@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold._utf8 import utf8_sequences
 from tokfold.chart_gpu.binary import BinaryGrammar, bits_of
 from tokfold.chart_gpu.sequences import Sequences
@@ -116,7 +117,7 @@ class TerminalLexer:
                 continue
             for first, last in word:
                 for string in utf8_sequences(first, last):
-                    self._trie.add(letter, string, f"a class with {chr(first)!r}")
+                    self._trie.add(letter, string, f"a class with {quoted(chr(first))}")
         steps = self._trie.steps
         keys = [(s << 8 | byte, to) for s, after in enumerate(steps) for byte, to in after.items()]
         edges = np.array([(-1, -1), *sorted(keys)], dtype=np.int64)  # the first is no edge

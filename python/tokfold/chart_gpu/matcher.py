@@ -13,6 +13,7 @@ import numpy.typing as npt
 import torch
 
 from tokfold._checks import bitmask_row, check_number, checked_token, checked_tokens, utf8_of
+from tokfold._quoting import quoted
 from tokfold.chart_gpu.grammar import DeviceGrammar
 from tokfold.chart_gpu.text import DeviceText
 from tokfold.engine import CompiledGrammar
@@ -322,7 +323,9 @@ class DeviceMatcher:
             else:
                 taken = self._twin.accept_token(step.token)
             if not taken:
-                raise TokfoldError(f"the chart on the CPU refuses {step.data!r}: please report it")
+                raise TokfoldError(
+                    f"the chart on the CPU refuses {quoted(step.data)}: please report it"
+                )
             self._twin_steps.append(step)
         return self._twin
 

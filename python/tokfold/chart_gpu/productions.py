@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from tokfold import _core
+from tokfold._quoting import quoted
 from tokfold._utf8 import utf8_sequences
 from tokfold.chart_gpu.letters import Alphabet, AlphabetName, byte_sets
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
@@ -129,15 +130,19 @@ def read_productions(
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
     if alphabet not in get_args(AlphabetName):
         names = ", ".join(f'"{name}"' for name in get_args(AlphabetName))
-        raise ValueError(f"alphabet must be one of {names}, not {alphabet!r}")
+        raise ValueError(f"alphabet must be one of {names}, not {quoted(alphabet)}")
     rules, flat, places, root = _core.read_arena(grammar._as_rules._core)
     reached, used = _reached(rules, flat, root)
     for index in reached:
         name, _, lookahead, has_options, line, column = rules[index]
         if lookahead is not None and grammar.lookahead != "implied":
-            raise _unsupported("lookahead", f"rule {name!r} narrows what follows it", line, column)
+            raise _unsupported(
+                "lookahead", f"rule {quoted(name)} narrows what follows it", line, column
+            )
         if has_options:
-            raise _unsupported("options", f"rule {name!r} has options in brackets", line, column)
+            raise _unsupported(
+                "options", f"rule {quoted(name)} has options in brackets", line, column
+            )
     reader = _Reader(Alphabet(alphabet), limits or DEFAULT_LIMITS)
     of_rule = {index: reader.symbol(("rule", index)) for index in reached}
     bodies: dict[int, Bodies] = {}

@@ -12,6 +12,7 @@ from typer.core import TyperGroup
 
 import tokfold
 from tokfold._extras import require
+from tokfold._quoting import quoted
 from tokfold.cli.advice import name_options
 from tokfold.cli.commands import COMMANDS, LABORATORY, help_text
 from tokfold.cli.console import leave_quietly, report_error
@@ -48,7 +49,7 @@ class _Commands(_Group):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ANN401
         if cmd_name not in self.list_commands(ctx):
             for near in get_close_matches(cmd_name, self.list_commands(ctx), 1):
-                ctx.fail(f"No such command {cmd_name!r}. Did you mean {near!r}?")
+                ctx.fail(f"No such command {quoted(cmd_name)}. Did you mean {quoted(near)}?")
             return None
         folder = "tokfold.cli"
         if cmd_name in LABORATORY:

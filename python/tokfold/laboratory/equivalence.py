@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tokfold import _core
+from tokfold._quoting import quoted
 from tokfold.grammar import Grammar
 from tokfold.limits import Limits
 
@@ -49,7 +50,10 @@ class Verdict:
                 side, other = other, side
             shortest = "a shortest difference" if self.is_shortest else "a difference"
             text = self.difference.decode("utf-8", "backslashreplace")
-            return f"different: {text!r} is in the {side} language, not in the {other} ({shortest})"
+            return (
+                f"different: {quoted(text)} is in the {side} language, not in the {other} "
+                f"({shortest})"
+            )
         if self.kind == "proved":
             return f"proved equal: {self.pairs} pairs of states close"
         return (

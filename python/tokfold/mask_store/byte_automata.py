@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold._utf8 import utf8_sequences
 from tokfold.mask_store.charsets import Intervals
 from tokfold.mask_store.errors import LarkGrammarError
@@ -75,7 +76,7 @@ def _literal(terminal: Terminal) -> ByteAutomaton:
 
 def _nothing(terminal: Terminal) -> LarkGrammarError:
     return LarkGrammarError(
-        f"terminal {terminal.name} matches no text: its pattern is {terminal.pattern!r}"
+        f"terminal {terminal.name} matches no text: its pattern is {quoted(terminal.pattern)}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokfold._quoting import quoted
 from tokfold.errors import TokfoldError
 
 __all__ = ["LarkGrammarError", "TableLoopError", "UnsupportedPatternError", "inexact"]
@@ -34,7 +35,7 @@ def inexact(terminal: str, pattern: str, construct: str, advice: str) -> Unsuppo
     """The error for a construct in the pattern of a terminal, with what to write instead."""
     return UnsupportedPatternError(
         f"terminal {terminal}: {construct} cannot be turned into an automaton exactly (in "
-        f"{pattern!r}): {advice}",
+        f"{quoted(pattern)}): {advice}",
         terminal,
         construct,
         pattern,

@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from tokfold._quoting import quoted
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import END, LarkGrammar, ParseTable, Production
 
@@ -81,7 +82,7 @@ def lalr_automaton(
     for i, production in enumerate(productions):
         by_origin.setdefault(production.origin, []).append(i)
     if start not in by_origin:
-        raise LarkGrammarError(f"there is no rule {start!r} to start from")
+        raise LarkGrammarError(f"there is no rule {quoted(start)} to start from")
     states = _Lr0(productions, by_origin, start, max_states)
     lookaheads = _Lookaheads(productions, by_origin, states, start).by_state()
     return LalrAutomaton(

@@ -9,6 +9,7 @@ from typing import Any
 
 from tokfold._checks import wrong_type
 from tokfold._extras import require
+from tokfold._quoting import quoted
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import (
     Indentation,
@@ -105,7 +106,7 @@ def read_lark(
     lark = require("lark", "lark", "a mask store of a Lark grammar")
     if lexer not in ("basic", "contextual"):
         raise LarkGrammarError(
-            f"{lexer!r} is no lexer that a mask store can be made for: "
+            f"{quoted(lexer)} is no lexer that a mask store can be made for: "
             "pass 'contextual' or 'basic' (the dynamic lexers need Earley)"
         )
     if not isinstance(text, str):

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from tokfold._quoting import quoted
 from tokfold.mask_store.charsets import EVERYTHING, Intervals, contains, union
 from tokfold.mask_store.errors import LarkGrammarError, UnsupportedPatternError, inexact
 from tokfold.mask_store.patterns import Behind, Char, Look, Match, Program, Split
@@ -124,7 +125,8 @@ class _Builder:
         first, end = self.closed([(self.start, frozenset())], None)
         if end is not False:
             raise LarkGrammarError(
-                f"terminal {self.terminal}: its pattern {self.pattern!r} matches the empty string"
+                f"terminal {self.terminal}: its pattern {quoted(self.pattern)} matches the empty "
+                "string"
             )
         states: dict[_State, int] = {first: 0}
         # The same threads with another end are another state.

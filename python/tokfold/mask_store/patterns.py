@@ -13,6 +13,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn
 
+from tokfold._quoting import quoted
 from tokfold.mask_store.charsets import (
     EVERYTHING,
     Intervals,
@@ -96,7 +97,7 @@ def compile_pattern(
         tree = _sre.parse(pattern, flags)
     except (re.error, OverflowError) as error:
         raise LarkGrammarError(
-            f"terminal {terminal}: re cannot read its pattern {pattern!r}: {error}"
+            f"terminal {terminal}: re cannot read its pattern {quoted(pattern)}: {error}"
         ) from None
     except RecursionError:
         raise LarkGrammarError(

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from tokfold._quoting import quoted
 from tokfold.mask_store.errors import LarkGrammarError
 from tokfold.mask_store.grammar import LarkGrammar, Production
 from tokfold.mask_store.lalr import Conflict, find_conflicts
@@ -79,8 +80,9 @@ class Predicates:
         number = self.graph.terminals.get(terminal)
         if number is None:
             raise LarkGrammarError(
-                f"{self.grammar.source} has no terminal {terminal!r}: those with a name are written"
-                " in capitals, others are named by Lark (`tokfold store GRAMMAR --terminals`)"
+                f"{self.grammar.source} has no terminal {quoted(terminal)}: those with a name are "
+                "written in capitals, others are named by Lark (`tokfold store GRAMMAR "
+                "--terminals`)"
             )
         return number
 

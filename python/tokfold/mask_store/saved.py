@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _artifact, _core
+from tokfold._quoting import quoted
 from tokfold.errors import ArtifactError, MatcherStateError
 from tokfold.mask_store.grammar import (
     Indentation,
@@ -66,8 +67,8 @@ def read(path: str | os.PathLike[str], vocabulary: Vocabulary, *, mmap: bool) ->
     header, arrays = artifact.header, artifact.arrays
     if header.get("version") != _VERSION:
         raise ArtifactError(
-            f"{os.fspath(path)}: a mask store of version {header.get('version')!r}, this tokfold "
-            f"reads version {_VERSION}: build it again"
+            f"{os.fspath(path)}: a mask store of version {quoted(header.get('version'))}, this "
+            f"tokfold reads version {_VERSION}: build it again"
         )
     if header.get("vocabulary") != vocabulary.fingerprint:
         raise ArtifactError(
@@ -101,8 +102,8 @@ def checked(path: str | os.PathLike[str]) -> Iterator[None]:
         MatcherStateError,
     ) as error:
         raise ArtifactError(
-            f"{os.fspath(path)}: the mask store holds something else than it should: {error!r}; "
-            "build it again"
+            f"{os.fspath(path)}: the mask store holds something else than it should: "
+            f"{quoted(error)}; build it again"
         ) from error
 
 

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from tokfold._names import with_our_options
+from tokfold._quoting import quoted
 from tokfold._sources.schema import MAX_WHITESPACE
 from tokfold._tags.fields import Fields, fail, kind, short
 from tokfold._tags.markers import check_written
@@ -183,7 +184,7 @@ def _family_name(model: object) -> str:
         found = [names[name] for name in near]
         if other := next((of for start, of in _OTHERS if re.match(start, wanted)), None):
             found = [other]
-        said = " or ".join(dict.fromkeys(map(repr, found)))
+        said = " or ".join(dict.fromkeys(map(quoted, found)))
         hint = f"; did you mean {said}?" if said else ""
         if wanted.startswith(("hermes", "nous", "qwen25", "qwen2", "granite4")):
             hint = (

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
+from tokfold._quoting import quoted
 from tokfold._tags.fields import Fields, fail, kind, short
 
 __all__ = ["Choice", "Tool", "chosen", "read_tools"]
@@ -281,7 +282,8 @@ def _object(value: object, path: str) -> Fields:
         fail(
             path,
             f"this is an object, and not the {'class' if isinstance(value, type) else 'function'} "
-            f'{name}; write {{"type": "function", "function": {{"name": {name!r}, "parameters": a '
+            f"{name}; write "
+            f'{{"type": "function", "function": {{"name": {quoted(name)}, "parameters": a '
             "JSON Schema, as Model.model_json_schema() gives it}}",
         )
     if callable(dump):

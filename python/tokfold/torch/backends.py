@@ -12,6 +12,7 @@ from typing import Literal, TypeAlias, get_args
 import torch
 
 from tokfold._extras import require
+from tokfold._quoting import quoted
 from tokfold.errors import FallbackWarning
 
 __all__ = ["Backend", "chosen_backend", "kernels_of"]
@@ -24,7 +25,9 @@ _BACKENDS = get_args(Backend)
 def chosen_backend(backend: Backend, device: torch.device) -> Backend:
     """The kernel for a device, where the caller leaves it open."""
     if not isinstance(backend, str) or backend not in _BACKENDS:
-        raise ValueError(f'backend must be "auto", "cpu", "triton" or "torch", not {backend!r}')
+        raise ValueError(
+            f'backend must be "auto", "cpu", "triton" or "torch", not {quoted(backend)}'
+        )
     if backend == "auto":
         if device.type == "cpu":
             return "cpu"

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import torch
 
 from tokfold._checks import whole_number, wrong_type
+from tokfold._quoting import quoted
 from tokfold.errors import ArgumentTypeError, DeviceError
 
 __all__ = [
@@ -176,9 +177,9 @@ def listed_rows(rows: Rows, masks: int, count: int) -> list[int] | None:
         try:
             listed = [operator.index(row) for row in rows]
         except TypeError:
-            raise ArgumentTypeError(f"rows must be whole numbers, not {rows!r}") from None
+            raise ArgumentTypeError(f"rows must be whole numbers, not {quoted(rows)}") from None
         if bool in set(map(type, rows)):
-            raise ArgumentTypeError(f"rows must be whole numbers, not truth values: {rows!r}")
+            raise ArgumentTypeError(f"rows must be whole numbers, not truth values: {quoted(rows)}")
     else:
         raise wrong_type("rows", "a sequence or a tensor", rows)
     if len(listed) != masks:

@@ -16,6 +16,7 @@ import torch
 from tokfold import _core
 from tokfold._checks import check_number, wrong_type
 from tokfold._protocols import ClassBits
+from tokfold._quoting import quoted
 from tokfold.classes import TokenClasses
 from tokfold.engine import CompiledGrammar
 from tokfold.errors import ArgumentTypeError, DeviceError
@@ -145,7 +146,9 @@ def _moved(tensor: torch.Tensor, device: torch.device | str | int) -> torch.Tens
         ) from error
     except (RuntimeError, AssertionError) as error:  # the second where torch is built without CUDA
         said = str(error).partition("\n")[0]
-        raise DeviceError(f"torch has no device {device!r} here: {said}", "missing") from error
+        raise DeviceError(
+            f"torch has no device {quoted(device)} here: {said}", "missing"
+        ) from error
 
 
 def fold_of(number: int) -> Fold:

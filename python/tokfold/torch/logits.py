@@ -8,6 +8,7 @@ import torch
 
 from tokfold import _core
 from tokfold._checks import wrong_type
+from tokfold._quoting import quoted
 from tokfold.torch.backends import Backend, chosen_backend, kernels_of
 from tokfold.torch.checks import (
     Masks,
@@ -120,7 +121,7 @@ def apply_token_bitmask_(
     if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
         raise wrong_type("vocab_size", "an int", vocab_size)
     if vocab_size < 1:
-        raise ValueError(f"vocab_size must be 1 or more, not {vocab_size}")
+        raise ValueError(f"vocab_size must be 1 or more, not {quoted(vocab_size)}")
     check_tensor(logits)
     check_logits(logits, vocab_size, logits.device)
     check_masks(bitmask, logits.ndim, -(-vocab_size // 32), logits.device)

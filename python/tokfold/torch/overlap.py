@@ -14,6 +14,7 @@ import torch
 
 from tokfold._checks import check_number, of_row, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
+from tokfold._quoting import quoted
 from tokfold.batch import (
     accept_token_batch,
     fill_bitmask_batch,
@@ -251,7 +252,7 @@ def _listed(token_ids: object) -> list[int]:
         except TypeError:
             kind = type(token).__name__
             error = ArgumentTypeError(
-                f"a token must be its id, a whole number, not {kind} ({token!r})"
+                f"a token must be its id, a whole number, not {kind} ({quoted(token)})"
             )
             raise of_row(error, row) from None
     return tokens

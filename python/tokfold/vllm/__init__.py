@@ -28,6 +28,7 @@ from os import PathLike
 
 from tokfold._extras import require
 from tokfold._names import with_our_options
+from tokfold._quoting import quoted
 from tokfold._serving import SWITCHES, Settings
 from tokfold.engine import ClassesMode
 from tokfold.limits import Limits
@@ -43,7 +44,9 @@ def plugin() -> None:
     """What vLLM calls in each process: :func:`install` if the environment asks for it."""
     said = os.environ.get(VARIABLE, "").strip().lower()
     if said and said not in SWITCHES:
-        warnings.warn(f"{VARIABLE} must be 1 or 0, not {said!r}: tokfold is off", stacklevel=2)
+        warnings.warn(
+            f"{VARIABLE} must be 1 or 0, not {quoted(said)}: tokfold is off", stacklevel=2
+        )
     if SWITCHES.get(said):
         install()
 
@@ -77,7 +80,7 @@ def install(
     allowed = os.environ.get("VLLM_PLUGINS")
     if allowed is not None and NAME not in allowed.split(","):
         raise ValueError(
-            f"VLLM_PLUGINS is {allowed!r}, so that vLLM's engine will not load tokfold: "
+            f"VLLM_PLUGINS is {quoted(allowed)}, so that vLLM's engine will not load tokfold: "
             f"add {NAME} to it"
         )
     variables = Settings.variables(cache_dir, classes, limits)

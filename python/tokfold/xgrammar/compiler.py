@@ -28,6 +28,7 @@ from xgrammar.grammar import (
 
 import tokfold
 from tokfold import _converters
+from tokfold._quoting import quoted
 from tokfold._text_checks import TAG_LEVELS, json_text
 from tokfold.compiler import for_waiters
 from tokfold.errors import (
@@ -175,7 +176,7 @@ class GrammarCompiler:
         if separators is not None and not (
             isinstance(separators, tuple | list) and all(isinstance(s, str) for s in separators)
         ):
-            raise TypeError(f"separators must be two texts, (',', ': '), not {separators!r}")
+            raise TypeError(f"separators must be two texts, (',', ': '), not {quoted(separators)}")
         if isinstance(schema, dict):
             schema = json_text(schema, "JSON schema")
         text, levels, _ = _converters.check_schema(

@@ -20,6 +20,7 @@ import tvm_ffi
 import xgrammar as xgr
 
 from tokfold._forced import whole_characters
+from tokfold._quoting import quoted
 from tokfold.errors import FallbackWarning, MatcherStateError
 from tokfold.xgrammar.bitmask import Words, mask_array, mask_row
 from tokfold.xgrammar.compiled import CompiledGrammar
@@ -489,7 +490,7 @@ class GrammarMatcher:
             if len(forced) >= MAX_TRIED:
                 raise MatcherStateError(
                     f"find_jump_forward: {MAX_TRIED} bytes are forced here, one after the "
-                    f"other, and still no end: {forced[:40]!r}... The grammar has a rule "
+                    f"other, and still no end: {quoted(forced[:40])}... The grammar has a rule "
                     "that cannot be completed, or a very long one; give that rule an end, or do "
                     "not jump forward and sample tokens"
                 )

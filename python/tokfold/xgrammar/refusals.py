@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import xgrammar as xgr
 
+from tokfold._quoting import quoted
 from tokfold._text_checks import place
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.xgrammar.automata import automata_of
@@ -73,10 +74,10 @@ def refuse_crash(form: GrammarForm, text: str | None = None) -> None:
             names = sorted(form.rules[member].name for member in circle)
             written = [(at, name) for name in names if (at := _place(text, name))]
             (line, column, _), first = min(written, default=((1, 1, 0), names[0]))
-            through = ", ".join(map(repr, names))
+            through = ", ".join(map(quoted, names[:8])) + (", ..." if len(names) > 8 else "")
             raise UnsupportedGrammarError(
-                f"line {line}, column {column}: rule {first!r} is a repetition of itself and of "
-                f"nothing else (by way of {through}); XGrammar's compiler would end the process "
+                f"line {line}, column {column}: rule {quoted(first)} is a repetition of itself and "
+                f"of nothing else (by way of {through}); XGrammar's compiler would end the process "
                 "on it. It matches no text: leave it out, or give it another alternative",
                 "repetition of itself",
                 line,
@@ -169,7 +170,8 @@ def _refuse(
     if written >= 0:
         line, column = place(text, written)
     raise UnsupportedGrammarError(
-        f"line {line}, column {column}: {construct} in rule {name!r} cannot be folded exactly",
+        f"line {line}, column {column}: {construct} in rule {quoted(name)} cannot be folded "
+        "exactly",
         construct,
         line,
         column,

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.cost_model.fitting import (
     Affine,
     CostModelError,
@@ -189,7 +190,7 @@ def fit_ranking(
         CostModelError: as :func:`fit_cost_model`; the engine has no counters to rank by.
     """
     if names is None and engine not in FEATURES:
-        raise CostModelError(f"no counters are known to rank {engine!r} by: name some")
+        raise CostModelError(f"no counters are known to rank {quoted(engine)} by: name some")
     chosen = tuple(names) if names is not None else FEATURES[engine][0] + FEATURES[engine][1]
     table, times, weights = _gather(passes, chosen, "total")
     return CostRanking(

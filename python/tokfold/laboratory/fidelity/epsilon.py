@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.fidelity.components import strong_components
 from tokfold.laboratory.fidelity.errors import AmbiguousGrammarError, UnambiguityUnknownError
 from tokfold.laboratory.fidelity.productions import Productions, Symbol
@@ -43,9 +44,9 @@ def count_empty(productions: Productions) -> None:
         if len(members) > 1 or members[0] in edges[members[0]]:
             names = [productions.names[m] for m in members]
             raise AmbiguousGrammarError(
-                f"the grammar is ambiguous without bound: the rule {names[0]!r} derives itself "
-                f"(by way of {', '.join(map(repr, names))}), so its strings have parses without "
-                "end. Take the cycle out, and do not repeat what may be empty",
+                f"the grammar is ambiguous without bound: the rule {quoted(names[0])} derives "
+                f"itself (by way of {', '.join(map(repr, names))}), so its strings have parses "
+                "without end. Take the cycle out, and do not repeat what may be empty",
                 names[0],
                 None,
             )
@@ -53,8 +54,8 @@ def count_empty(productions: Productions) -> None:
         if empty > 1:
             name = productions.names[lhs]
             raise AmbiguousGrammarError(
-                f"the grammar is ambiguous: the rule {name!r} derives the empty string in two "
-                "ways. Leave one of the alternatives non-empty",
+                f"the grammar is ambiguous: the rule {quoted(name)} derives the empty string in "
+                "two ways. Leave one of the alternatives non-empty",
                 name,
                 b"",
             )
@@ -79,9 +80,9 @@ def without_empty(productions: Productions) -> Productions:
             maybe = sum(symbol in nullable for symbol in rhs)
             if maybe > _MOST_NULLABLE:
                 raise UnambiguityUnknownError(
-                    f"a right-hand side of {productions.names[lhs]!r} has {maybe} symbols that may "
-                    f"be empty, more than {_MOST_NULLABLE}: the check does not write it out. Split "
-                    "it into rules, or pass assume_unambiguous=True if you know"
+                    f"a right-hand side of {quoted(productions.names[lhs])} has {maybe} symbols "
+                    f"that may be empty, more than {_MOST_NULLABLE}: the check does not write it "
+                    "out. Split it into rules, or pass assume_unambiguous=True if you know"
                 )
             size += (len(rhs) + 1) << maybe
             if size > _MOST_SYMBOLS:

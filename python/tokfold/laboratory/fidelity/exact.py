@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.errors import LimitExceededError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.fidelity.automaton import NOWHERE, ByteAutomaton
@@ -326,7 +327,7 @@ class ExactState:
         next_set = None if survival.automaton.first_bytes[token] < 0 else _read(here, data)
         if next_set is None:
             raise OutsideLanguageError(
-                f"token {position}, {data!r}, cannot follow {self._shown()} in the language",
+                f"token {position}, {quoted(data)}, cannot follow {self._shown()} in the language",
                 position,
             )
         state = int(model.successors[self._state, token])
@@ -339,7 +340,7 @@ class ExactState:
 
     def _shown(self) -> str:
         text = self.text
-        return repr(text) if len(text) <= 40 else f"...{text[-40:]!r}"
+        return repr(text) if len(text) <= 40 else f"...{quoted(text[-40:])}"
 
     def __repr__(self) -> str:
         return f"<ExactState after {len(self.tokens)} tokens, log h = {self.log_h:.6g}>"

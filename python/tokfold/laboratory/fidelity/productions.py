@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from tokfold._quoting import quoted
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.fidelity.components import strong_components
@@ -202,8 +203,9 @@ class _Lowering:
         if what is not None:
             line, column = (rule.place.line, rule.place.column) if rule.place else (1, 1)
             raise UnsupportedGrammarError(
-                f"line {line}, column {column}: rule {rule.name!r} has {what}, which productions "
-                "over bytes cannot say; write it as rules, or estimate instead of computing",
+                f"line {line}, column {column}: rule {quoted(rule.name)} has {what}, which "
+                "productions over bytes cannot say; write it as rules, or estimate instead of "
+                "computing",
                 what,
                 line,
                 column,
@@ -249,7 +251,7 @@ class _Lowering:
                 return self._repeated(expr)
             case Empty():
                 return ()
-        raise TypeError(f"no expression: {expr!r}")
+        raise TypeError(f"no expression: {quoted(expr)}")
 
     def _characters(self, expr: Chars) -> Rhs:
         paths = [path for first, last in expr.ranges for path in utf8_paths(first, last)]

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
 from tokfold.laboratory.fidelity.errors import DeadEndError, ModelError
@@ -91,7 +92,9 @@ def sample(
         LimitExceededError: as :class:`tokfold.Matcher`; and what :class:`ExactSurvival` raises.
     """
     if method not in ("mask", "importance", "smc", "exact"):
-        raise ValueError(f'method must be "mask", "importance", "smc" or "exact", not {method!r}')
+        raise ValueError(
+            f'method must be "mask", "importance", "smc" or "exact", not {quoted(method)}'
+        )
     if count < 1 or max_tokens < 1:
         raise ValueError(f"count and max_tokens must be 1 or more, not {count} and {max_tokens}")
     random = np.random.default_rng(seed)

@@ -23,6 +23,7 @@ from collections import deque
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.fidelity.epsilon import count_empty, factored, without_empty
 from tokfold.laboratory.fidelity.errors import AmbiguousGrammarError, UnambiguityUnknownError
 from tokfold.laboratory.fidelity.parses import count_parses, shortest_strings
@@ -87,9 +88,9 @@ def require_unambiguous(productions: Productions, *, max_pairs: int = MAX_PAIRS)
             if count_parses(plain, string, start) > 1:
                 name = plain.names[start]
                 raise AmbiguousGrammarError(
-                    f"the grammar is ambiguous: the rule {name!r} derives {string!r} in two ways, "
-                    "and the exact inside algorithm would count both. Rewrite it so that each "
-                    "text has one parse, or estimate instead of computing",
+                    f"the grammar is ambiguous: the rule {quoted(name)} derives {quoted(string)} "
+                    "in two ways, and the exact inside algorithm would count both. Rewrite it so "
+                    "that each text has one parse, or estimate instead of computing",
                     name,
                     string,
                 )

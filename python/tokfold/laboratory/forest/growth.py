@@ -16,6 +16,7 @@ from fractions import Fraction
 from math import factorial
 from typing import Literal
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.forest.earley import Earley
 from tokfold.laboratory.forest.limits import CostLimits
 from tokfold.laboratory.forest.live import live_items
@@ -191,7 +192,9 @@ def series(
     def read(text: str) -> None:
         for char in text:
             if not earley.step(ord(char)):
-                raise AssertionError(f"{pump!r} is not in the language")  # its derivation is wrong
+                raise AssertionError(
+                    f"{quoted(pump)} is not in the language"
+                )  # its derivation is wrong
             counters = earley.counters[-1]
             bound.take(1 + counters.new_items + counters.completer_work)
 

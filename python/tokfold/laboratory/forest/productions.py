@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from tokfold._quoting import quoted
 from tokfold.errors import UnsupportedGrammarError
 from tokfold.laboratory.forest.limits import CostLimitError, CostLimits
 from tokfold.laboratory.form import (
@@ -210,8 +211,8 @@ class _Lowering:
     def unsupported(self, rule: FormRule, construct: str, place: Place | None) -> NoReturn:
         at = place or Place(1, 1)
         raise UnsupportedGrammarError(
-            f"{at}: rule {rule.name!r} has {construct}, which is no production of a context-free "
-            "grammar; write it as rules, or leave it out",
+            f"{at}: rule {quoted(rule.name)} has {construct}, which is no production of a "
+            "context-free grammar; write it as rules, or leave it out",
             construct,
             at.line,
             at.column,
@@ -287,8 +288,9 @@ class _Lowering:
         """Refuse what is too long before it is made."""
         if self.symbols + more > self.limits.max_symbols:
             raise CostLimitError(
-                f"rule {self.rule!r}: with its repetitions written out the grammar has more than "
-                f"{self.limits.max_symbols:,} symbols; use smaller counts, or raise max_symbols",
+                f"rule {quoted(self.rule)}: with its repetitions written out the grammar has more "
+                f"than {self.limits.max_symbols:,} symbols; use smaller counts, or raise "
+                "max_symbols",
                 "max_symbols",
                 self.limits.max_symbols,
             )

@@ -19,6 +19,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.errors import TokfoldError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.errors import TextRefusedError
@@ -177,7 +178,7 @@ class Pass:
 
 def _over_repeats(times: npt.NDArray[np.float64], how: str) -> npt.NDArray[np.float64]:
     if how not in ("min", "median"):
-        raise ValueError(f"how must be 'min' or 'median', not {how!r}")
+        raise ValueError(f"how must be 'min' or 'median', not {quoted(how)}")
     found: npt.NDArray[np.float64] = (np.min if how == "min" else np.median)(times, axis=0)
     return found
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from tokfold._quoting import quoted
 from tokfold.grammar import Grammar
 from tokfold.laboratory.form import (
     Alt,
@@ -51,7 +52,7 @@ def to_lark(grammar: Grammar) -> str:
     form = Form.of(grammar)
     numbers = {name: index for index, name in enumerate(form.rules)}
     for rule in form.rules.values():
-        where = f"rule {rule.name!r}" + (f" at {rule.place}" if rule.place else "")
+        where = f"rule {quoted(rule.name)}" + (f" at {rule.place}" if rule.place else "")
         if rule.options_of is not None:
             raise EngineRefusedError(
                 "llguidance", f"{where} has options in brackets; leave them out"
@@ -121,7 +122,7 @@ class _Writer:
                 raise EngineRefusedError(
                     "llguidance", f"there is no {expr.name} in it; write the rule out"
                 )
-        raise TypeError(f"no expression: {expr!r}")
+        raise TypeError(f"no expression: {quoted(expr)}")
 
 
 def _times(least: int, most: int | None) -> str:

@@ -15,6 +15,7 @@ from enum import Enum
 
 import numpy as np
 
+from tokfold._quoting import quoted
 from tokfold.engine import compile
 from tokfold.errors import LimitExceededError
 from tokfold.grammar import Grammar
@@ -178,7 +179,7 @@ def mask_diff(
         taken = [walk.accept(token_id) for walk in walks]
         if not all(taken):
             refusing = " and ".join(n for n, ok in zip(names, taken, strict=True) if not ok)
-            ended = f"at token {index + 1}: {refusing} does not take {vocabulary[token_id]!r}"
+            ended = f"at token {index + 1}: {refusing} does not take {quoted(vocabulary[token_id])}"
             break
         truth.read(token_id)
         offset += len(vocabulary[token_id])

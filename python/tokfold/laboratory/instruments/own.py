@@ -8,6 +8,7 @@ from functools import partial
 from typing import Literal
 
 import tokfold
+from tokfold._quoting import quoted
 from tokfold.classes import TokenClasses, compile_classes
 from tokfold.errors import LimitExceededError, UnsupportedGrammarError
 from tokfold.grammar import Grammar
@@ -58,7 +59,7 @@ class OwnEngine:
         limits: Limits | None = None,
     ) -> None:
         if classes not in ("now", "never"):
-            raise ValueError(f'classes must be "now" or "never", not {classes!r}')
+            raise ValueError(f'classes must be "now" or "never", not {quoted(classes)}')
         self.name = "own"
         self.version = tokfold.__version__
         self.vocabulary = vocabulary

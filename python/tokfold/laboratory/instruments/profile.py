@@ -11,6 +11,7 @@ from functools import partial
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.errors import LimitExceededError
 from tokfold.grammar import Grammar
 from tokfold.laboratory.instruments.base import (
@@ -72,7 +73,9 @@ def make_engine(
     if not isinstance(engine, str):
         return engine(grammar, vocabulary)
     if engine not in ENGINES:
-        raise InstrumentError(f"no engine is named {engine!r}; there are {', '.join(ENGINES)}")
+        raise InstrumentError(
+            f"no engine is named {quoted(engine)}; there are {', '.join(ENGINES)}"
+        )
     return ENGINES[engine](grammar, vocabulary)
 
 
@@ -165,7 +168,8 @@ def profile(
         for name, counts in provider(grammar, pieces).items():
             if len(counts) != len(token_ids):
                 raise InstrumentError(
-                    f"the counter {name!r} has {len(counts)} counts for {len(token_ids)} tokens"
+                    f"the counter {quoted(name)} has {len(counts)} counts for {len(token_ids)} "
+                    "tokens"
                 )
             columns[name] = np.asarray(counts, dtype=np.int64)
     return Profile(vocabulary, token_ids, profiles, refused, columns, may_end)
@@ -250,7 +254,9 @@ def _count(
             masked = walk.counters()
             count = int(np.count_nonzero(bits_of(walk.row, engine.vocabulary)))
             if not walk.accept(token_id):
-                stopped = f"it does not take token {index + 1}, {engine.vocabulary[token_id]!r}"
+                stopped = (
+                    f"it does not take token {index + 1}, {quoted(engine.vocabulary[token_id])}"
+                )
                 break
             walk.check()
         except (EngineStoppedError, LimitExceededError, RuntimeError) as error:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tokfold._lazy import lazy
+from tokfold._quoting import quoted
 from tokfold._schema_records import RuleOrigin
 from tokfold.errors import GrammarSyntaxError, TokfoldError
 from tokfold.grammar import Grammar
@@ -134,7 +135,7 @@ def lint(
     unknown = sorted(ignored - set(CATALOGUE))
     if unknown:
         raise UnknownCodeError(
-            f"there is no code {unknown[0]!r} to ignore; the codes are {', '.join(CATALOGUE)}"
+            f"there is no code {quoted(unknown[0])} to ignore; the codes are {', '.join(CATALOGUE)}"
         )
     found: list[Finding] = []
     notes: list[str] = []

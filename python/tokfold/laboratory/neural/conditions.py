@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from tokfold._quoting import quoted
 from tokfold.batch import fill_bitmask_batch
 from tokfold.bitmask import allocate_bitmask
 from tokfold.laboratory.neural.errors import NoTokenAllowedError, RefusedTokenError
@@ -72,7 +73,8 @@ def conditions_of(features: GrammarFeatures, matchers: Sequence[Matcher]) -> Con
         if not allowed:
             raise NoTokenAllowedError(
                 f"no token of the vocabulary may come after {matcher.num_steps} steps, though the "
-                f"text is not complete: the next byte must be one of {matcher.expected_bytes!r}; "
+                "text is not complete: the next byte must be one of "
+                f"{quoted(matcher.expected_bytes)}; "
                 "add tokens of single bytes to the vocabulary, or change the grammar"
             )
         features.write(matcher, allowed, row)

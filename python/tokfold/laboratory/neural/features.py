@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._quoting import quoted
 from tokfold.bitmask import allocate_bitmask
 from tokfold.engine import CompiledGrammar
 from tokfold.laboratory.neural.configurations import Configurations
@@ -81,7 +82,8 @@ class GrammarFeatures:
         unknown = [kind for kind in chosen if kind not in get_args(Kind)]
         if unknown or not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(
-                f"kinds must be some of {', '.join(get_args(Kind))}, none twice, not {chosen!r}"
+                f"kinds must be some of {', '.join(get_args(Kind))}, none twice, not "
+                f"{quoted(chosen)}"
             )
         if max_states < 1:
             raise ValueError(f"max_states must be 1 or more, not {max_states}")

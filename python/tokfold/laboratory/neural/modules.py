@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from torch.nn import functional as F  # noqa: N812 - its usual name
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.neural.conditions import Conditions
 from tokfold.laboratory.neural.errors import FeatureMismatchError
 from tokfold.laboratory.neural.features import GrammarFeatures
@@ -99,9 +100,9 @@ class GrammarConditionedLogits(nn.Module):
         if self.width < size:
             raise ValueError(f"width {width} is less than the vocabulary's {size} tokens")
         if share not in ("token", "class"):
-            raise ValueError(f'share must be "token" or "class", not {share!r}')
+            raise ValueError(f'share must be "token" or "class", not {quoted(share)}')
         if nonfinite not in ("raise", "clamp"):
-            raise ValueError(f'nonfinite must be "raise" or "clamp", not {nonfinite!r}')
+            raise ValueError(f'nonfinite must be "raise" or "clamp", not {quoted(nonfinite)}')
         self.vocab_size = size
         self.nonfinite = nonfinite
         self.psi = GrammarEmbedding(features, dim) if psi is None else psi

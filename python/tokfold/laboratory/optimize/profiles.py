@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.form import Alt, Chars, Expr, Literal, Ref, Repeat, Seq, postorder
 from tokfold.laboratory.optimize.algebra import alternatives, parts_of, size
 from tokfold.laboratory.optimize.facts import Facts, width
@@ -170,5 +171,5 @@ def profile_of(engine: str) -> Profile:
         OptimizeError: there is none of this name.
     """
     if engine not in PROFILES:
-        raise OptimizeError(f"no engine is named {engine!r}; there are {', '.join(PROFILES)}")
+        raise OptimizeError(f"no engine is named {quoted(engine)}; there are {', '.join(PROFILES)}")
     return PROFILES[engine]

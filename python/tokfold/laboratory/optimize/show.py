@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tokfold._quoting import quoted
 from tokfold.laboratory.form import Alt, Chars, Empty, Expr, Literal, Macro, Ref, Repeat, Seq
 
 __all__ = ["show"]
@@ -51,7 +52,7 @@ def _pieces(expr: Expr, outermost: bool) -> list[Expr | str]:
             nested = isinstance(expr.body, Repeat)
             return ["(", expr.body, ")", mark] if nested else [expr.body, mark]
         case _:
-            raise TypeError(f"no expression: {expr!r}")
+            raise TypeError(f"no expression: {quoted(expr)}")
 
 
 def _joined(parts: tuple[Expr, ...], between: str, *, bare: bool) -> list[Expr | str]:
