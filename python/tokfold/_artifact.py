@@ -47,9 +47,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import wrong_type
-from tokfold._quoting import quoted
-from tokfold.errors import ArtifactError, MissingFileError
+from tokfold._checks import missing_file, wrong_type
+from tokfold._quoting import named, quoted
+from tokfold.errors import ArtifactError
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 
@@ -107,7 +107,7 @@ class Encoded:
 
     def write(self, path: StrPath) -> None:
         """Write the file, all of it or nothing: see :func:`write`."""
-        destination = os.fspath(path)
+        destination = _name_of(path)
         _check_regular(destination)
         folder = os.path.dirname(destination) or os.curdir
         aside = os.path.join(folder, f".tokfold-{secrets.token_hex(16)}.part")
@@ -117,10 +117,11 @@ class Encoded:
         except BaseException as error:  # KeyboardInterrupt too must leave nothing behind
             with contextlib.suppress(OSError):
                 os.unlink(aside)
-            if not isinstance(error, OSError):
+            if not isinstance(error, OSError | ValueError):  # the latter: no file has such a name
                 raise
+            reason = getattr(error, "strerror", None) or error
             raise ArtifactError(
-                f"{destination}: cannot be written: {error.strerror or error}. What stood there is "
+                f"{named(destination)}: cannot be written: {reason}. What stood there is "
                 "untouched; save to an existing folder that you may write to and that has space"
             ) from error
         _sync_folder(folder)
@@ -164,7 +165,13 @@ def encode(kind: str, header: Mapping[str, JSON], arrays: Mapping[str, AnyArray]
     return Encoded(Artifact(plain_header, stored), total, head.ljust(begin, b"\0"))
 
 
-def _check_regular(path: str | bytes) -> None:
+def _name_of(path: object) -> str:
+    if not isinstance(path, str | os.PathLike):
+        raise wrong_type("path", "a str or a path", path)
+    return os.fsdecode(path)
+
+
+def _check_regular(path: str) -> None:
     """Refuse to take the place of a device, a pipe or a socket, or of a link to one."""
     try:
         mode = os.stat(path).st_mode
@@ -172,7 +179,7 @@ def _check_regular(path: str | bytes) -> None:
         return  # nothing stands there; writing says what else is wrong
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ArtifactError(
-            f"{os.fsdecode(path)}: is no regular file, and saving would replace it: save to a file"
+            f"{path}: is no regular file, and saving would replace it: save to a file"
         )
 
 
@@ -219,9 +226,7 @@ def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool =
 
     """
     check_kind(kind)
-    if not isinstance(path, str | os.PathLike):
-        raise wrong_type("path", "a str or a path", path)
-    name = os.fspath(path)
+    name = _name_of(path)
     try:
         contents, header_bytes = _contents(name, mmap, follow_symlinks)
         _check_digest(contents)
@@ -229,10 +234,12 @@ def read(path: StrPath, kind: str, *, mmap: bool = True, follow_symlinks: bool =
     except _FlawError as flaw:
         message = f"{name}: {flaw}. Compile it again and replace the file"
         raise ArtifactError(message) from flaw.__cause__
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise MissingFileError(error.errno, error.strerror, name) from error
-        message = f"{name}: cannot be read: {error.strerror or error}. Check path and permissions"
+    except (OSError, ValueError) as error:
+        if not isinstance(error, OSError) or isinstance(error, FileNotFoundError):
+            raise missing_file(name, error) from error
+        message = (
+            f"{named(name)}: cannot be read: {error.strerror or error}. Check path and permissions"
+        )
         raise ArtifactError(f"{message}, or compile it again and save it elsewhere") from error
 
 

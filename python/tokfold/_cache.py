@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import os
 import re
 import threading
@@ -38,7 +39,7 @@ from typing import TypeAlias
 from tokfold import _artifact
 from tokfold._artifact import JSON, AnyArray, Artifact, Encoded
 from tokfold._checks import wrong_type
-from tokfold._quoting import quoted
+from tokfold._quoting import encodable, quoted
 from tokfold.errors import ArtifactError, CacheWarning
 
 __all__ = ["ArtifactCache", "CacheWarning", "check_folder", "most_bytes", "usable_folder"]
@@ -120,7 +121,7 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
         ArgumentTypeError: it is no path.
         ValueError: it is empty, which would be the folder that the process is in; or it begins with
             ``~``, which would be the name of a folder there.
-        ArtifactError: it is a file.
+        ArtifactError: it is a file, or no folder can have its name.
     """
     if folder is None:
         return
@@ -134,15 +135,23 @@ def check_folder(folder: str | os.PathLike[str] | None) -> None:
             f"cache_dir={quoted(named)} would be a folder of the name '~' where the process is: "
             "pass os.path.expanduser(...) of it"
         )
-    if _is_no_folder(folder):
-        path = os.path.abspath(folder)
+    try:
+        os.stat(named)
+    except (OSError, ValueError) as error:
+        if getattr(error, "errno", errno.ENAMETOOLONG) == errno.ENAMETOOLONG:
+            raise ArtifactError(
+                f"cache_dir={quoted(named)}: no folder can have this name: "
+                f"{getattr(error, 'strerror', None) or error}; choose another path"
+            ) from error
+    if _is_no_folder(named):
+        path = os.path.abspath(named)
         raise ArtifactError(f"{path}: not a folder, so it cannot be a cache; choose another path")
 
 
 def most_bytes(environ: Mapping[str, str] = os.environ) -> int:
     """The bound on the entries of a folder, in bytes."""
     said = environ.get(BYTES_VARIABLE, "").strip()
-    if said and not said.isdecimal():
+    if said and not (said.isdecimal() and len(said) < 19):
         raise ValueError(f"{BYTES_VARIABLE} must be a number of bytes, not {quoted(said)}")
     return int(said) if said else MOST_BYTES
 
@@ -164,7 +173,7 @@ class ArtifactCache:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         check_folder(folder)
-        self.folder = os.path.abspath(folder)
+        self.folder = os.path.abspath(os.fsdecode(folder))
         self._most_bytes = most_bytes()
         self._has_warned = False
 
@@ -318,4 +327,4 @@ def _contradiction(artifact: Artifact, wanted: Mapping[str, str]) -> str | None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, CacheWarning, stacklevel=5)
+    warnings.warn(encodable(message), CacheWarning, stacklevel=5)

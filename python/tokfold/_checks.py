@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import operator
 from collections.abc import Iterable, Sequence, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tokfold._quoting import quoted
-from tokfold.errors import ArgumentTypeError, MatcherStateError, TokfoldError, VocabularyError
+from tokfold._quoting import named, quoted
+from tokfold.errors import (
+    ArgumentTypeError,
+    MatcherStateError,
+    MissingFileError,
+    TokfoldError,
+    VocabularyError,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -24,6 +31,14 @@ ANY_NUMBER = 2**32 - 1
 def wrong_type(name: str, wanted: str, value: object) -> ArgumentTypeError:
     """The error for an argument of a wrong type."""
     return ArgumentTypeError(f"{name} must be {wanted}, not {type(value).__name__}")
+
+
+def missing_file(path: str, error: OSError | ValueError) -> MissingFileError:
+    """The error for a file that is not there, or whose name no file can have."""
+    if isinstance(error, ValueError):  # NUL, or half of a pair
+        return MissingFileError(errno.ENOENT, f"No file has such a name ({error})", path)
+    shown = named(path) if error.errno == errno.ENAMETOOLONG else path
+    return MissingFileError(error.errno, error.strerror, shown)
 
 
 def check_number(name: str, value: object, least: int, note: str = "") -> None:

@@ -39,6 +39,12 @@ def quoted(value: object, most: int = MOST) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
+def named(path: str) -> str:
+    """The name of a file, without its middle where it is too long to be shown."""
+    half = (MOST - 3) // 2
+    return path if len(path) <= MOST else f"{path[:half]}...{path[-half:]}"
+
+
 def encodable(text: str) -> str:
     """A text, with an escape for each lone surrogate, as names of files may have them."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, SupportsIndex
 
+from tokfold._quoting import encodable
+
 if TYPE_CHECKING:
     from tokfold._schema_records import SchemaNote
 
@@ -63,6 +65,9 @@ class TokfoldError(Exception):
     """
 
     row: int | None = None
+
+    def __str__(self) -> str:
+        return encodable(super().__str__())  # names of files need not be
 
     def __reduce_ex__(self, protocol: SupportsIndex, /) -> str | tuple[Any, ...]:
         made = self.__reduce__()  # which names what the constructor takes

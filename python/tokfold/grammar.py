@@ -7,14 +7,16 @@ how, stands in :mod:`tokfold._sources`.
 from __future__ import annotations
 
 import codecs
+import errno
 import hashlib
+import os
 import re
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
-from tokfold._checks import check_limits, wrong_type
+from tokfold._checks import check_limits, missing_file, wrong_type
 from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
@@ -30,7 +32,6 @@ from tokfold._written import is_grammar_text, written_in
 from tokfold.errors import (
     ArgumentTypeError,
     GrammarSyntaxError,
-    MissingFileError,
     StrictSchemaError,
     StructuralTagError,
     UnsupportedGrammarError,
@@ -141,17 +142,21 @@ class Grammar(Built, metaclass=Named):
 
         Raises:
             GrammarSyntaxError: as :meth:`from_ebnf`; also for bytes that are not UTF-8.
-            MissingFileError: there is no such file; it is a ``FileNotFoundError`` too.
+            MissingFileError: there is no such file, or none can have this name; it is a
+                ``FileNotFoundError`` too.
             OSError: it cannot be read.
             ArgumentTypeError: ``path`` is no path.
         """
         if not isinstance(path, str | PathLike):
             raise wrong_type("path", "a str or a path", path)
         # Places are told without the byte order mark, which is no part of the text.
+        path = os.fsdecode(path)
         try:
             data = Path(path).read_bytes().removeprefix(codecs.BOM_UTF8)
-        except FileNotFoundError as error:
-            raise MissingFileError(error.errno, error.strerror, str(path)) from error
+        except (OSError, ValueError) as error:
+            if getattr(error, "errno", errno.ENOENT) in (errno.ENOENT, errno.ENAMETOOLONG):
+                raise missing_file(path, error) from error
+            raise
         try:
             text = data.decode()
         except UnicodeDecodeError as error:

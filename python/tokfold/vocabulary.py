@@ -40,7 +40,7 @@ from tokfold._loaders.companions import (
 )
 from tokfold._loaders.resolve import checked_special, final_size, named_stop_ids
 from tokfold._names import Named, missing, with_our_options
-from tokfold._quoting import quoted
+from tokfold._quoting import named, quoted
 from tokfold.errors import ArgumentTypeError, StopTokenWarning, VocabularyError
 
 __all__ = ["Vocabulary", "byte_vocabulary", "check_vocabulary"]
@@ -180,16 +180,16 @@ class Vocabulary(metaclass=Named):
             raise wrong_type("path", "a str or a path", path)
         if isinstance(path, str) and _names_a_model(path):
             raise VocabularyError(
-                f"{path}: there is no such file or folder here, and from_file reads local paths "
-                "only: pass the folder of a model that was downloaded, or load the tokenizer, "
-                "Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained("
+                f"{named(path)}: there is no such file or folder here, and from_file reads local "
+                "paths only: pass the folder of a model that was downloaded, or load the "
+                "tokenizer, Vocabulary.from_huggingface(transformers.AutoTokenizer.from_pretrained("
                 f"{quoted(path)}))"
             )
         if special_tokens is not None and not isinstance(special_tokens, Mapping):
             raise wrong_type(
                 "special_tokens", 'a mapping of text to id, {"<|end|>": 7}', special_tokens
             )
-        loaded, folder = load_path(Path(path))
+        loaded, folder = load_path(Path(os.fsdecode(path)))
         companions = read_companions(folder, stop_tokens=stop_token_ids is None, size=size is None)
         add_tokens(loaded, companions.added, str(folder))
         if special_tokens:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from tokfold._loaders import hf_tokenizer_json, sentencepiece_model, tekken, tiktoken_file
@@ -46,7 +47,7 @@ def load_path(path: Path) -> tuple[LoadedVocabulary, Path]:
     Returns:
         The vocabulary and the folder whose other files go with it.
     """
-    path = _file_in(path) if path.is_dir() else path
+    path = _file_in(path) if os.path.isdir(path) else path
     data = read_bytes(path)
     if path.suffix == ".json" or data.lstrip()[:1] == b"{":
         loaded = _load_json(data, path)

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from typing import Any
 
-from tokfold._quoting import quoted
+from tokfold._quoting import named, quoted
 from tokfold.errors import VocabularyError
 
 MAX_FILE_BYTES = 128 << 20
@@ -29,7 +29,7 @@ def read_bytes(path: Path) -> bytes:
         if isinstance(error, VocabularyError):
             raise
         reason = getattr(error, "strerror", None) or error
-        raise VocabularyError(f"{path}: cannot be read: {reason}") from error
+        raise VocabularyError(f"{named(str(path))}: cannot be read: {reason}") from error
     if not data:
         raise VocabularyError(f"{path}: the file is empty")
     return data

@@ -13,8 +13,9 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from tokfold._cache import check_folder, most_bytes
 from tokfold._checks import wrong_type
-from tokfold._quoting import quoted
+from tokfold._quoting import MOST, encodable, quoted
 from tokfold.engine import ClassesMode
+from tokfold.errors import ArtifactError
 from tokfold.interrupt import MOST_MILLISECONDS
 from tokfold.limits import Limits
 
@@ -92,9 +93,10 @@ class Settings:
         text = environ.get("TOKFOLD_LIMITS") or "{}"
         try:
             limits = Limits(**json.loads(text))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             raise ValueError(
-                f"TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits: {error}"
+                "TOKFOLD_LIMITS must be a JSON object of fields of tokfold.Limits, not "
+                f"{quoted(text)}: {encodable(str(error)[:MOST])}"
             ) from error
         of = "milliseconds, or 0 for none"
         deadlines = {name: _number(environ, name, of) for name in _DEADLINES}
@@ -102,7 +104,13 @@ class Settings:
         prefer_end = _number(environ, "prefer_end", "tokens, or 0 for none")
         if prefer_end and not end_in_time:
             raise ValueError("TOKFOLD_PREFER_END needs TOKFOLD_END_IN_TIME=1, which counts tokens")
-        place = Path(folder).expanduser() if folder else None
+        try:
+            place = Path(folder).expanduser() if folder else None
+            check_folder(place)
+        except (RuntimeError, ArtifactError, ValueError) as error:
+            raise ValueError(
+                f"TOKFOLD_CACHE_DIR must name a folder, not {quoted(folder)}: {error}"
+            ) from error
         whitespace: Any = environ.get("TOKFOLD_WHITESPACE") or None
         if whitespace not in (None, *get_args(Whitespace)):
             choices = ", ".join(get_args(Whitespace))
@@ -130,9 +138,11 @@ class Settings:
             raise wrong_type("limits", "tokfold.Limits or None", limits)
         out: dict[str, str] = {}
         if cache_dir is not None:
+            if not isinstance(cache_dir, str | os.PathLike):
+                raise wrong_type("cache_dir", "a path or None", cache_dir)
             if not os.fspath(cache_dir):
                 raise ValueError("cache_dir must name a folder; leave it out for none")
-            folder = Path(cache_dir).expanduser().absolute()
+            folder = Path(os.fsdecode(cache_dir)).expanduser().absolute()
             check_folder(folder)
             out["TOKFOLD_CACHE_DIR"] = str(folder)
         if classes is not None:

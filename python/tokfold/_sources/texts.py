@@ -57,8 +57,8 @@ class EbnfSource(TextSource):
             except UnicodeEncodeError as error:
                 if error.object == root:
                     raise GrammarSyntaxError(
-                        f"line 1, column 1: no rule is named {root!a}: a lone surrogate is no "
-                        "character; pass the name of the start rule as the text has it",
+                        f"line 1, column 1: no rule is named {quoted(root)}: a lone surrogate is "
+                        "no character; pass the name of the start rule as the text has it",
                         1,
                         1,
                     ) from error
