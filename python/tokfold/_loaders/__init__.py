@@ -9,6 +9,7 @@ tokens. None of them needs a package beyond numpy.
   ``transformers_tokenizer``: tokenizer objects. A GGUF is read by llama.cpp: ``tokfold.llama_cpp``
 - ``companions``: the files beside a tokenizer; ``resolve``: one size and one set of stop tokens
 - ``byte_decoding``: from the text of a token to its bytes
+- ``normalizing``: the text of an added token
 - ``parts``, ``files``, ``checks``: what all share
 """
 

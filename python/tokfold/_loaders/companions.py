@@ -37,14 +37,14 @@ class Companions:
         stop_ids: ids called end of sequence, each with the file that does.
         stop_texts: token texts called end of sequence.
         size: the model's vocabulary size, if given.
-        added: id, text and special flag of tokens of tokenizer_config.json.
+        added: id, text, special flag and normalized flag of tokens of tokenizer_config.json.
 
     """
 
     stop_ids: dict[int, Path] = field(default_factory=dict)
     stop_texts: list[str] = field(default_factory=list)
     size: int | None = None
-    added: list[tuple[int, str, bool]] = field(default_factory=list)
+    added: list[tuple[int, str, bool, bool]] = field(default_factory=list)
 
 
 def _read(folder: Path, name: str) -> tuple[dict[str, Any], Path]:
@@ -89,7 +89,8 @@ def _add_tokens(found: Companions, section: object, path: Path) -> None:
                 f"{path}: expected an id with 'content' in 'added_tokens_decoder', "
                 f"found {describe(key)}: {describe(entry)}"
             )
-        found.added.append((int(key), text, fields.get("special") is True))
+        special, normalized = fields.get("special") is True, fields.get("normalized") is True
+        found.added.append((int(key), text, special, normalized))
 
 
 def read_companions(folder: Path, *, stop_tokens: bool, size: bool) -> Companions:
@@ -116,20 +117,23 @@ def read_companions(folder: Path, *, stop_tokens: bool, size: bool) -> Companion
     return found
 
 
-def add_tokens(loaded: LoadedVocabulary, added: list[tuple[int, str, bool]], where: str) -> None:
+def add_tokens(
+    loaded: LoadedVocabulary, added: list[tuple[int, str, bool, bool]], where: str
+) -> None:
     """Put further tokens into a vocabulary, in place.
 
     An id that the tokenizer file gives to another token stays with that token.
     """
     ids = dict(loaded.ids_by_text)
-    for token_id, text, special in added:
+    for token_id, text, special, normalized in added:
+        data = loaded.spell(loaded.normalize(text, special) if normalized else text)
         if token_id >= len(loaded.tokens):
             check_size(token_id + 1, where)
             loaded.tokens.extend([b""] * (token_id + 1 - len(loaded.tokens)))
         if not loaded.tokens[token_id]:
-            loaded.tokens[token_id] = loaded.spell(text)
+            loaded.tokens[token_id] = data
             ids.setdefault(text, token_id)
-        if special and loaded.tokens[token_id] == loaded.spell(text):
+        if special and (loaded.tokens[token_id] == data or ids.get(text) == token_id):
             loaded.special_ids.add(token_id)
     loaded.ids_by_text = ids
 
@@ -142,6 +146,8 @@ def known_stop_ids(loaded: LoadedVocabulary) -> list[int]:
     nothing but text beside its special tokens, so an ordinary ``</s>`` ends nothing there: Qwen's
     file has one.
     """
-    found = [i for i, token in enumerate(loaded.tokens) if token in KNOWN_STOP_TOKENS]
+    named = {loaded.ids_by_text.get(token.decode()) for token in KNOWN_STOP_TOKENS}
+    tokens = enumerate(loaded.tokens)
+    found = [i for i, token in tokens if token in KNOWN_STOP_TOKENS or i in named]
     special = [token_id for token_id in found if token_id in loaded.special_ids]
     return special or ([] if loaded.kind == "raw" else found)

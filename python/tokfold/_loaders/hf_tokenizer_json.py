@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from tokfold._loaders import byte_decoding
 from tokfold._loaders.files import describe
+from tokfold._loaders.normalizing import normalizer
 from tokfold._loaders.parts import Kind, LoadedVocabulary, by_id, check_size, is_id
 from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
@@ -19,6 +20,7 @@ class AddedToken(NamedTuple):
     id: int
     text: str
     special: bool
+    normalized: bool
 
 
 def _model_entries(model: dict[str, Any], where: str) -> list[tuple[str, int]]:
@@ -57,7 +59,8 @@ def _added_tokens(section: object, where: str) -> list[AddedToken]:
             raise VocabularyError(
                 f"{where}: expected an added token with 'id' and 'content', found {describe(entry)}"
             )
-        tokens.append(AddedToken(token_id, text, special is True))
+        normalized = fields.get("normalized") is True
+        tokens.append(AddedToken(token_id, text, special is True, normalized))
     return tokens
 
 
@@ -147,8 +150,10 @@ def load(content: dict[str, Any], path: Path) -> LoadedVocabulary:
     highest = max((token.id for token in added), default=-1)
     check_size(max(ordinary_size, highest + 1), where)
     texts.extend([None] * (highest + 1 - ordinary_size))
+    normalize = normalizer(content.get("normalizer"), where)
     for token in added:
-        texts[token.id] = token.text
+        is_normalized = token.normalized
+        texts[token.id] = normalize(token.text, token.special) if is_normalized else token.text
     ids_by_text = dict(entries) | {token.text: token.id for token in added}
     kind, decode = spelling(
         content.get("decoder"),
@@ -163,6 +168,7 @@ def load(content: dict[str, Any], path: Path) -> LoadedVocabulary:
         kind=kind,
         name=path.parent.name if path.name == "tokenizer.json" else path.name,
         spell=decode,
+        normalize=normalize,
         special_ids={token.id for token in added if token.special},
         ids_by_text=ids_by_text,
         ordinary_size=ordinary_size,

@@ -24,6 +24,7 @@ class LoadedVocabulary:
         kind: how the format spells bytes.
         name: short name, for messages.
         spell: the bytes of a token text under this format, for tokens that other files add.
+        normalize: such a text, which may be a special token's, as the format normalizes it.
         special_ids: ids that the tokenizer marks as special.
         ids_by_text: the id of a token by its text, to look up the names of stop tokens.
         stop_ids: stop tokens that the format itself names.
@@ -35,6 +36,7 @@ class LoadedVocabulary:
     kind: Kind
     name: str
     spell: Callable[[str], bytes]
+    normalize: Callable[[str, bool], str] = lambda text, special: text
     special_ids: set[int] = field(default_factory=set)
     ids_by_text: Mapping[str, int] = field(default_factory=dict)
     stop_ids: tuple[int, ...] = ()

@@ -14,9 +14,9 @@ from tokfold.errors import VocabularyError, VocabularyWarning
 
 def checked_special(
     loaded: LoadedVocabulary, special_tokens: Mapping[str, int]
-) -> list[tuple[int, str, bool]]:
+) -> list[tuple[int, str, bool, bool]]:
     """Return the ``special_tokens`` argument, as tokens to add."""
-    added: list[tuple[int, str, bool]] = []
+    added: list[tuple[int, str, bool, bool]] = []
     for text, value in special_tokens.items():
         token_id = integer(value, f"special_tokens[{quoted(text)}]")
         if not isinstance(text, str) or not text or token_id < 0:
@@ -24,12 +24,13 @@ def checked_special(
                 f"special_tokens: expected text: id, found {quoted(text)}: {quoted(value)}"
             )
         taken = loaded.tokens[token_id] if token_id < len(loaded.tokens) else b""
-        if taken and taken != loaded.spell(text):
+        is_its_name = loaded.ids_by_text.get(text) == token_id
+        if taken and taken != loaded.spell(text) and not is_its_name:
             raise VocabularyError(
                 f"special_tokens: id {token_id} of {quoted(text)} belongs to the token "
                 f"{quoted(taken)}"
             )
-        added.append((token_id, text, True))
+        added.append((token_id, text, True, False))
     return added
 
 

@@ -89,8 +89,8 @@ def _load_fast(backend: Backend, tokenizer: object, where: str) -> LoadedVocabul
         if text is None:  # a gap, or a Unigram piece that comes twice
             texts[token_id] = backend.id_to_token(token_id)
     added = backend.get_added_tokens_decoder()
-    for token_id, token in added.items():
-        texts[token_id] = token.content  # decoding asks the added tokens first
+    for token_id in added:  # decoding asks for them first, and 0.23 normalizes them
+        texts[token_id] = backend.id_to_token(token_id)
     kind, decode = hf_tokenizer_json.spelling(
         _section(backend.decoder, where),
         _section(backend.pre_tokenizer, where),
