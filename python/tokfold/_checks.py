@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from tokfold.limits import Limits
-
 E = TypeVar("E", bound=TokfoldError)
 
 ANY_NUMBER = 2**32 - 1
@@ -41,8 +39,8 @@ def missing_file(path: str, error: OSError | ValueError) -> MissingFileError:
     return MissingFileError(error.errno, error.strerror, shown)
 
 
-def check_number(name: str, value: object, least: int, note: str = "") -> None:
-    """Refuse what is no whole number, or is below the least; ``note`` stands behind the number."""
+def check_number(name: str, value: object, least: int, note: str = "") -> int:
+    """The whole number, if it is not below the least; ``note`` stands behind it in an error."""
     number = whole_number(value)
     if number is None:
         raise ArgumentTypeError(
@@ -50,30 +48,44 @@ def check_number(name: str, value: object, least: int, note: str = "") -> None:
         )
     if number < least:
         raise ValueError(f"{name} must be {least} or more, not {quoted(number)}{note}")
+    return number
 
 
 def whole_number(value: Any) -> int | None:  # noqa: ANN401 - whatever has an index
     """A whole number as an int; None for all else: truth values, and arrays of several numbers."""
+    if type(value) is int:
+        return value
     if isinstance(value, bool):
         return None
     try:
-        return operator.index(value)
+        number = operator.index(value)
     except TypeError:  # an array has the method, and refuses where it is not one number
         return None
+    is_truth = type(value).__name__ == "Tensor" and str(value.dtype) == "torch.bool"
+    return None if is_truth else number
 
 
 def whole_numbers(name: str, values: Any) -> list[int]:  # noqa: ANN401
     """Whole numbers as a list."""
+    listed = _items(name, "a list of whole numbers", values)
+    if set(map(type, listed)) <= {int}:
+        return listed
+    numbers: list[int] = []
+    for index, one in enumerate(listed):
+        number = whole_number(one)
+        if number is None:
+            raise wrong_type(f"{name}[{index}]", "a whole number", one)
+        numbers.append(number)
+    return numbers
+
+
+def _items(name: str, wanted: str, values: Any) -> list[Any]:  # noqa: ANN401
+    """What is listed; an array of numpy without dimensions lists nothing."""
     if isinstance(values, str) or not isinstance(values, Iterable):
-        raise wrong_type(name, "a list of whole numbers", values)
-    listed = list(values)
-    try:
-        return list(map(operator.index, listed))
-    except TypeError:
-        for index, one in enumerate(listed):
-            if whole_number(one) is None:
-                raise wrong_type(f"{name}[{index}]", "a whole number", one) from None
-        raise
+        raise wrong_type(name, wanted, values)
+    if getattr(values, "shape", None) == ():
+        raise wrong_type(name, wanted, values)
+    return list(values)
 
 
 def utf8_of(text: str) -> bytes | None:
@@ -86,26 +98,20 @@ def utf8_of(text: str) -> bytes | None:
         return None
 
 
-def check_limits(limits: Limits | None) -> None:
-    """Refuse what are no limits."""
-    from tokfold.limits import Limits
-
-    if limits is not None and not isinstance(limits, Limits):
-        raise wrong_type("limits", "tokfold.Limits or None", limits)
-
-
 def checked_tokens(token_ids: Any, vocabulary: Sized) -> list[int]:  # noqa: ANN401
     """The ids of tokens, each as :func:`checked_token`."""
-    if isinstance(token_ids, str) or not isinstance(token_ids, Iterable):
-        raise wrong_type("token_ids", "a list of ids", token_ids)
-    return [checked_token(token_id, vocabulary) for token_id in token_ids]
+    listed = _items("token_ids", "a list of ids", token_ids)
+    are_ints = set(map(type, listed)) == {int}  # as in most calls
+    if are_ints and 0 <= min(listed) and max(listed) < len(vocabulary):
+        return listed
+    return [checked_token(token_id, vocabulary) for token_id in listed]
 
 
 def checked_token(token_id: Any, vocabulary: Sized) -> int:  # noqa: ANN401
     """The id of a token, if the vocabulary has it."""
-    if not hasattr(token_id, "__index__"):
+    number, size = whole_number(token_id), len(vocabulary)
+    if number is None:
         raise wrong_type("a token", f"its id, a whole number{_how_found(token_id)}", token_id)
-    number, size = operator.index(token_id), len(vocabulary)
     if not 0 <= number < size:
         raise VocabularyError(
             f"token {quoted(number)} is outside the vocabulary of {size} tokens: pass ids from 0 "
@@ -146,7 +152,7 @@ def shared(bitmask: object) -> npt.NDArray[np.int32] | None:
 
 def bitmask_error(bitmask: object, error: TypeError, row: object = 0) -> ArgumentTypeError:
     """The error for a bitmask that is no array of numpy, or a row, from that of the core."""
-    if not hasattr(row, "__index__"):
+    if whole_number(row) is None:
         return wrong_type("row", "a whole number", row)
     if type(bitmask).__module__.partition(".")[0] != "torch":
         found = type(bitmask).__name__
@@ -179,7 +185,7 @@ def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
         raise ValueError("the bitmask cannot be written: it is read-only")
     if array.shape[-1] != words:
         raise ValueError(f"the bitmask has rows of {array.shape[-1]} words, not {words}")
-    if not hasattr(row, "__index__"):
+    if whole_number(row) is None:
         raise wrong_type("row", "a whole number", row)
     rows = array.reshape(-1, words)
     if not 0 <= row < len(rows):
@@ -190,9 +196,9 @@ def bitmask_row(bitmask: object, row: int, words: int) -> npt.NDArray[np.int32]:
 
 def checked_count(number: Any, name: str) -> int:  # noqa: ANN401 - whatever has an index
     """A number for the core, where more than it counts are as good as no bound."""
-    if not hasattr(number, "__index__"):
+    found = whole_number(number)
+    if found is None:
         raise wrong_type(name, "a whole number", number)
-    found = operator.index(number)
     if found < 0:
         raise ValueError(f"{name} must be 0 or more, not {quoted(found)}")
     return min(found, ANY_NUMBER)

@@ -39,14 +39,17 @@ def allocate_bitmask(batch: int, size: int) -> npt.NDArray[np.int32]:
         array([[-1, -1],
                [-1, -1]], dtype=int32)
     """
-    for name, number in (("batch", batch), ("size", size)):
-        if whole_number(number) is None:
-            raise wrong_type(name, "a whole number", number)
-    if batch < 0 or size < 1:
+    numbers: list[int] = []
+    for name, given in (("batch", batch), ("size", size)):
+        number = whole_number(given)
+        if number is None:
+            raise wrong_type(name, "a whole number", given)
+        numbers.append(number)
+    if numbers[0] < 0 or numbers[1] < 1:
         raise ValueError(
             f"a bitmask needs batch >= 0 and size >= 1, not {quoted(batch)} and {quoted(size)}"
         )
-    return np.full((batch, (size + 31) // 32), -1, dtype=np.int32)
+    return np.full((numbers[0], (numbers[1] + 31) // 32), -1, dtype=np.int32)
 
 
 def allowed_tokens(
@@ -122,8 +125,7 @@ def bits_of(bitmask: npt.NDArray[np.int32], size: int | None) -> npt.NDArray[np.
     """For each token of each row 1 where it is allowed, else 0; of rows of so many tokens."""
     if not isinstance(bitmask, np.ndarray) or bitmask.dtype != np.int32:
         raise wrong_type("the bitmask", "a numpy array of dtype int32", bitmask)
-    size = bitmask.shape[-1] * 32 if size is None else size
-    check_number("vocab_size", size, 1)
+    size = bitmask.shape[-1] * 32 if size is None else check_number("vocab_size", size, 1)
     if size > bitmask.shape[-1] * 32:
         raise ValueError(
             f"the bitmask has {bitmask.shape[-1] * 32} bits in a row, fewer than the {size} tokens"

@@ -20,7 +20,7 @@ from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder, usable_folder
-from tokfold._checks import check_limits, check_number, wrong_type
+from tokfold._checks import check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, kind_of
@@ -40,7 +40,7 @@ from tokfold.errors import (
 )
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt, governing
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 from tokfold.options import CompileOptions
 from tokfold.pool import DEFAULT_BYTES, MaskPool
 from tokfold.vocabulary import Vocabulary, check_vocabulary
@@ -234,11 +234,11 @@ class GrammarCompiler(metaclass=Named):
             raise wrong_type("seed", "True or False", seed)
         if admit is not None and not callable(admit):
             raise wrong_type("admit", "a function of a CompiledGrammar, or None", admit)
-        check_number("max_grammars", max_grammars, 0)
+        max_grammars = check_number("max_grammars", max_grammars, 0)
         if max_bytes is not None:
-            check_number("max_bytes", max_bytes, 0, "; None is no bound")
+            max_bytes = check_number("max_bytes", max_bytes, 0, "; None is no bound")
         if max_compiles is not None:
-            check_number("max_compiles", max_compiles, 1)
+            max_compiles = check_number("max_compiles", max_compiles, 1)
         check_vocabulary(vocabulary)
         check_limits(limits)
         self.vocabulary = vocabulary

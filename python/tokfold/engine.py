@@ -14,7 +14,7 @@ import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
-from tokfold._checks import check_limits, check_number, wrong_type
+from tokfold._checks import check_number, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, grammar_of, kind_of
@@ -31,7 +31,7 @@ from tokfold.errors import (
 )
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt, core_of, governing
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 from tokfold.options import CompileOptions
 from tokfold.pool import shared_pool
 from tokfold.state import FOREIGN_STATE, MatcherState

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
-from tokfold._checks import check_limits, missing_file, wrong_type
+from tokfold._checks import missing_file, wrong_type
 from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
@@ -37,7 +37,7 @@ from tokfold.errors import (
     UnsupportedGrammarError,
 )
 from tokfold.interrupt import Interrupt
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 
 if TYPE_CHECKING:
     from tokfold.vocabulary import Vocabulary

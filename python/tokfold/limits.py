@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from tokfold._checks import whole_number, wrong_type
 from tokfold._names import with_our_fields
 from tokfold._quoting import quoted
 
@@ -97,10 +98,12 @@ class Limits:
             value = getattr(self, name)
             if value is None and name in _DEADLINES:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int):
+            number = whole_number(value)
+            if number is None:
                 raise TypeError(f"{name} must be an int, not {type(value).__name__}")
-            if not 0 < value < 1 << 63:
-                raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {quoted(value)}")
+            if not 0 < number < 1 << 63:
+                raise ValueError(f"{name} must be between 1 and 2**63 - 1, not {quoted(number)}")
+            object.__setattr__(self, name, number)
 
     def as_fields(self) -> dict[str, int]:
         """Names and values of the bounds on grammars and classes."""
@@ -124,3 +127,9 @@ _CORE = tuple(
 
 DEFAULT_LIMITS = Limits()
 """Made once: the checks of its fields are a part of the time that a small schema takes."""
+
+
+def check_limits(limits: Limits | None) -> None:
+    """Refuse what are no limits."""
+    if limits is not None and not isinstance(limits, Limits):
+        raise wrong_type("limits", "tokfold.Limits or None", limits)

@@ -24,6 +24,7 @@ from tokfold._checks import (
     no_bytes,
     shared,
     utf8_of,
+    whole_number,
     wrong_type,
 )
 from tokfold._forced import written
@@ -208,6 +209,8 @@ class Matcher(metaclass=Named):
             StopTokenWarning: the row is empty, since the text is complete and nothing can follow
                 it, and nothing can end it: the vocabulary has no stop token.
         """
+        if isinstance(row, bool):
+            raise wrong_type("row", "a whole number", row)
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = core_of(interrupt)
         try:
@@ -261,6 +264,8 @@ class Matcher(metaclass=Named):
             TokenBudgetError, UnsupportedGrammarError: as :meth:`fill_bitmask`.
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
+        if isinstance(row, bool):
+            raise wrong_type("row", "a whole number", row)
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = core_of(interrupt)
         try:
@@ -289,6 +294,8 @@ class Matcher(metaclass=Named):
             CancelledError: another thread called :meth:`cancel`, or cancelled ``interrupt``;
                 nothing has changed.
         """
+        if isinstance(token_id, bool):
+            raise wrong_type("a token", "its id, a whole number", token_id)
         try:
             if interrupt is None:
                 return self._core.accept_token(token_id)
@@ -404,13 +411,13 @@ class Matcher(metaclass=Named):
             ArgumentTypeError, ValueError: ``count`` is no whole number, or negative.
             CancelledError, DeadlineExceededError: ``interrupt`` ended the call.
         """
-        ends = core_of(interrupt)
+        ends, number = core_of(interrupt), whole_number(count)
+        if number is None:
+            raise wrong_type("count", "a whole number", count)
+        if number < 0:
+            raise ValueError(f"count must be 0 or more, not {quoted(number)}")
         try:
-            if count < 0:
-                raise ValueError(f"count must be 0 or more, not {quoted(count)}")
-            self._core.rollback(count, ends)
-        except TypeError:
-            raise wrong_type("count", "a whole number", count) from None
+            self._core.rollback(number, ends)
         except OverflowError:
             raise MatcherStateError(
                 f"{quoted(count)} steps cannot be taken back: {self.num_steps} were accepted"

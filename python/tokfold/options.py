@@ -85,4 +85,7 @@ class CompileOptions:
                 f'pool must be a MaskPool, "vocabulary" or None, not {quoted(self.pool)}'
             )
         if self.classes_milliseconds is not None:
-            check_number("classes_milliseconds", self.classes_milliseconds, 1, "; None is no bound")
+            most = check_number(
+                "classes_milliseconds", self.classes_milliseconds, 1, "; None is no bound"
+            )
+            object.__setattr__(self, "classes_milliseconds", most)

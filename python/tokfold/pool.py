@@ -8,7 +8,7 @@ from os import PathLike
 import numpy as np
 
 from tokfold import _artifact, _core
-from tokfold._checks import wrong_type
+from tokfold._checks import whole_number, wrong_type
 from tokfold._quoting import quoted
 from tokfold.errors import ArtifactError, VocabularyError
 from tokfold.vocabulary import Vocabulary
@@ -50,11 +50,9 @@ class MaskPool:
         """
         if not isinstance(vocabulary, Vocabulary):
             raise wrong_type("vocabulary", "a tokfold.Vocabulary", vocabulary)
-        if not isinstance(max_bytes, int) or max_bytes < 0:
-            raise ValueError(f"max_bytes must be a number of bytes, not {quoted(max_bytes)}")
-        self.max_bytes = max_bytes
+        self.max_bytes = _bytes(max_bytes)
         self._fingerprint = vocabulary.fingerprint
-        self._core = _core.Pool(vocabulary._compiled, min(max_bytes, sys.maxsize))
+        self._core = _core.Pool(vocabulary._compiled, min(self.max_bytes, sys.maxsize))
 
     def counters(self) -> dict[str, int]:
         """``entries`` and ``bytes`` held; ``hits`` and ``misses`` so far; ``evicted`` entries."""
@@ -77,7 +75,8 @@ class MaskPool:
         Raises:
             ArtifactError: the file cannot be written.
         """
-        data = self._core.to_bytes(self.max_bytes if max_bytes is None else max_bytes)
+        most = self.max_bytes if max_bytes is None else _bytes(max_bytes)
+        data = self._core.to_bytes(min(most, sys.maxsize))
         _artifact.write(
             path,
             KIND,
@@ -109,6 +108,13 @@ class MaskPool:
     def __repr__(self) -> str:
         held = self.counters()
         return f"<MaskPool of {held['entries']} masks, {held['bytes']} bytes>"
+
+
+def _bytes(max_bytes: object) -> int:
+    number = whole_number(max_bytes)
+    if number is None or number < 0:
+        raise ValueError(f"max_bytes must be a number of bytes, not {quoted(max_bytes)}")
+    return number
 
 
 def shared_pool(vocabulary: Vocabulary) -> MaskPool:

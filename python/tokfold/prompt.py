@@ -30,7 +30,7 @@ from typing import NamedTuple, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import bitmask_row, checked_token, whole_numbers
+from tokfold._checks import bitmask_row, check_number, checked_token, whole_numbers
 from tokfold._protocols import TextMatcher
 from tokfold._quoting import quoted
 from tokfold.errors import MatcherStateError, TokenBudgetError, VocabularyError
@@ -224,11 +224,10 @@ class PromptMatcher:
         Raises:
             MatcherStateError: there are fewer steps; nothing has changed.
         """
-        if not 0 <= count <= self.num_steps:
-            if count < 0:
-                raise ValueError(f"count must be 0 or more, not {quoted(count)}")
+        count = check_number("count", count, 0)
+        if count > self.num_steps:
             raise MatcherStateError(
-                f"{count} steps cannot be taken back: {self.num_steps} were accepted"
+                f"{quoted(count)} steps cannot be taken back: {self.num_steps} were accepted"
             )
         kept = self.num_steps - count
         within = min(kept, len(self._steps))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tokfold import _core
-from tokfold._checks import check_limits, wrong_type
+from tokfold._checks import wrong_type
 from tokfold.errors import ArgumentTypeError
 from tokfold.grammar import Grammar
 from tokfold.interrupt import Interrupt, governing
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 
 __all__ = ["Recognition", "recognize"]
 

@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import of_row, wrong_type
+from tokfold._checks import of_row, whole_number, wrong_type
 from tokfold._extras import require
 from tokfold._quoting import quoted
 
@@ -200,8 +200,8 @@ def _width(model: Any) -> int:  # noqa: ANN401
     text = getattr(config, "get_text_config", None)
     if callable(text):
         config = text()
-    width = getattr(config, "vocab_size", None)
-    if isinstance(width, bool) or not isinstance(width, int):
+    width = whole_number(getattr(config, "vocab_size", None))
+    if width is None:
         raise ArgumentTypeError(
             "model must be a model of transformers, whose config has a vocab_size, not "
             f"{type(model).__name__}"

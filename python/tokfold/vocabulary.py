@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import operator
 import os
 import re
 import warnings
@@ -28,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tokfold import _core
-from tokfold._checks import no_bytes, whole_numbers, wrong_type
+from tokfold._checks import no_bytes, whole_number, whole_numbers, wrong_type
 from tokfold._lazy import lazy
 from tokfold._loaders import Kind, LoadedVocabulary, load_path, transformers_tokenizer
 from tokfold._loaders.checks import checked_ids, checked_size, checked_tokens
@@ -317,7 +316,9 @@ class Vocabulary(metaclass=Named):
             IndexError: not in ``[0, size)``; negative ids do not count from the end.
 
         """
-        index = operator.index(token_id)
+        index = whole_number(token_id)
+        if index is None:
+            raise wrong_type("a token", "its id, a whole number", token_id)
         if not 0 <= index < len(self):
             raise IndexError(f"token id {index} is outside [0, {len(self)})")
         return self._blob[self._offsets[index] : self._offsets[index + 1]]

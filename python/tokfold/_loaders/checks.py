@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterable, Mapping, Sequence
-from typing import SupportsIndex, cast
 
-import numpy as np
-
+from tokfold._checks import whole_number
 from tokfold._loaders.parts import check_size
 from tokfold._quoting import quoted
 from tokfold.errors import VocabularyError
@@ -42,11 +39,9 @@ def checked_tokens(token_bytes: Sequence[bytes | None]) -> list[bytes]:
 
 def integer(value: object, what: str) -> int:
     """Return an integer, numpy's included; no bool, and no float that happens to be whole."""
-    if not isinstance(value, (bool, np.bool_)):
-        try:
-            return operator.index(cast("SupportsIndex", value))
-        except TypeError:
-            pass
+    number = whole_number(value)
+    if number is not None:
+        return number
     raise VocabularyError(f"{what}: expected an integer, found {quoted(value)}")
 
 
@@ -56,9 +51,11 @@ def checked_size(size: object) -> int:
 
 def checked_ids(ids: int | Iterable[int], size: int, what: str) -> tuple[int, ...]:
     """Sorted ids, each an integer in ``[0, size)`` that comes once; a number is a list of one."""
-    if isinstance(ids, SupportsIndex) and not isinstance(ids, (bool, np.bool_, np.ndarray)):
-        ids = [operator.index(ids)]
-    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+    number = whole_number(ids)
+    if number is not None:
+        ids = [number]
+    is_one = isinstance(ids, (str, bytes)) or getattr(ids, "shape", None) == ()
+    if is_one or not isinstance(ids, Iterable):
         raise VocabularyError(f"{what}: expected a list of token ids, found {quoted(ids)}")
     ids = list(ids)
     text = next((value for value in ids if isinstance(value, str)), None)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from tokfold import _core
-from tokfold._checks import wrong_type
+from tokfold._checks import whole_number, wrong_type
 from tokfold._lazy import lazy
 from tokfold._quoting import quoted
 from tokfold._sources.record import Converted, Operand, Source
@@ -236,20 +236,23 @@ def _balanced(count: int) -> Iterator[tuple[int, bool]]:
 
 def bounds(least: object, most: object) -> tuple[int, int | None]:
     """The bounds of a repetition."""
-    for name, value in (("min", least), ("max", most)):
-        if value is None and name == "max":
+    numbers: list[int] = []
+    for name, given in (("min", least), ("max", most)):
+        if given is None and name == "max":
             continue
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise wrong_type(f"repeat: {name}", "an int", value)
+        value = whole_number(given)
+        if value is None:
+            raise wrong_type(f"repeat: {name}", "an int", given)
+        numbers.append(value)
         if not 0 <= value <= MOST_TIMES:
             hint = "; leave max out for no upper bound" if value > MOST_TIMES else ""
             raise ValueError(
                 f"repeat: {name} must be from 0 to {MOST_TIMES}, not {quoted(value)}{hint}"
             )
-    assert isinstance(least, int)
-    assert most is None or isinstance(most, int)
-    if most is not None and most < least:
+    fewest, largest = numbers[0], numbers[-1] if most is not None else None
+    if largest is not None and largest < fewest:
         raise ValueError(
-            f"repeat: max ({most}) is less than min ({least}); write repeat({most}, {least})"
+            f"repeat: max ({largest}) is less than min ({fewest}); write "
+            f"repeat({largest}, {fewest})"
         )
-    return least, most
+    return fewest, largest

@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any
 
 from tokfold import _core
-from tokfold._checks import check_limits, wrong_type
+from tokfold._checks import whole_number, wrong_type
 from tokfold._extras import require
 from tokfold._quoting import quoted
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
@@ -26,7 +26,7 @@ from tokfold._sources.types import (
     said_of_value,
 )
 from tokfold.errors import ArgumentTypeError, InvalidSchemaError
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 
 DIALECTS = ("draft-04", "openapi-3.0", "draft-06", "draft-07", "2019-09", "2020-12")
 """What ``dialect`` may be."""
@@ -222,11 +222,12 @@ def _check(name: str, value: object, *values: str, more: str = "") -> None:
 
 
 def _number(name: str, value: object, least: int, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    number = whole_number(value)
+    if number is None or not least <= number <= most:
         raise ValueError(
             f"{name} must be a number from {least} to {most}, or None, not {quoted(value)}"
         )
-    return value
+    return number
 
 
 def _whitespace(
@@ -235,12 +236,12 @@ def _whitespace(
     indent: int | None,
     separators: tuple[str, str] | None,
 ) -> dict[str, Any]:
-    if most is not None and (isinstance(most, bool) or not isinstance(most, int) or most < 0):
+    if most is not None and ((number := whole_number(most)) is None or number < 0):
         raise ValueError(f"max_whitespace must be a number from 0, or None, not {quoted(most)}")
     if indent is None and separators is None:
         if whitespace == "any":
             # No text has more bytes.
-            return {"max_whitespace": most if most is None else min(most, 2**31)}
+            return {"max_whitespace": most if most is None else min(int(most), 2**31)}
         separators = (",", ":") if whitespace == "compact" else (", ", ": ")
     if separators is None:
         separators = (",", ": ")
@@ -258,9 +259,10 @@ def _whitespace(
             )
     if indent is None:
         return {"separators": (item, name)}
-    if isinstance(indent, bool) or not isinstance(indent, int) or not 0 <= indent <= MOST_INDENT:
+    columns = whole_number(indent)
+    if columns is None or not 0 <= columns <= MOST_INDENT:
         raise ValueError(f"indent must be a number from 0 to {MOST_INDENT}, not {quoted(indent)}")
-    return {"indented": (indent, item, name)}
+    return {"indented": (columns, item, name)}
 
 
 def text_of(schema: object, limits: Limits | None) -> str:

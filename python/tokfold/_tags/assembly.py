@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tokfold._checks import check_limits
 from tokfold._sources.built import Built
 from tokfold._sources.frames import FrameSource, TagsSource
 from tokfold._tags import formats, known
@@ -57,7 +56,7 @@ from tokfold._tags.markers import NO_MARKERS, Markers, markers_of
 from tokfold._tags.pieces import Makers
 from tokfold._tags.reading import Settings, read_tag
 from tokfold.interrupt import Interrupt, check_governing, governing
-from tokfold.limits import DEFAULT_LIMITS, Limits
+from tokfold.limits import DEFAULT_LIMITS, Limits, check_limits
 
 if TYPE_CHECKING:
     from tokfold import _core

@@ -244,11 +244,11 @@ class DeviceMatcher:
 
     def rollback(self, count: int = 1, *, interrupt: Interrupt | None = None) -> None:
         """As :meth:`tokfold.Matcher.rollback`."""
-        check_number("count", count, 0)
+        count = check_number("count", count, 0)
         with self._alone(interrupt):
             if count > len(self._steps):
                 raise MatcherStateError(
-                    f"{count} steps cannot be taken back: {len(self._steps)} were accepted"
+                    f"{quoted(count)} steps cannot be taken back: {len(self._steps)} were accepted"
                 )
             self._cut(len(self._steps) - count)
 

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import torch
 
 from tokfold import _core
-from tokfold._checks import wrong_type
+from tokfold._checks import whole_number, wrong_type
 from tokfold._quoting import quoted
 from tokfold.torch.backends import Backend, chosen_backend, kernels_of
 from tokfold.torch.checks import (
@@ -118,10 +118,12 @@ def apply_token_bitmask_(
     Raises:
         As :func:`apply_class_bitmask_`.
     """
-    if isinstance(vocab_size, bool) or not isinstance(vocab_size, int):
+    number = whole_number(vocab_size)
+    if number is None:
         raise wrong_type("vocab_size", "an int", vocab_size)
-    if vocab_size < 1:
-        raise ValueError(f"vocab_size must be 1 or more, not {quoted(vocab_size)}")
+    if number < 1:
+        raise ValueError(f"vocab_size must be 1 or more, not {quoted(number)}")
+    vocab_size = number
     check_tensor(logits)
     check_logits(logits, vocab_size, logits.device)
     check_masks(bitmask, logits.ndim, -(-vocab_size // 32), logits.device)

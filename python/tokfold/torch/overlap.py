@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Iterable, Mapping, Sequence, Set
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -12,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from tokfold._checks import check_number, of_row, wrong_type
+from tokfold._checks import check_number, of_row, whole_number, wrong_type
 from tokfold._protocols import BatchMatcher, is_matcher
 from tokfold._quoting import quoted
 from tokfold.batch import (
@@ -247,12 +246,12 @@ def _listed(token_ids: object) -> list[int]:
         raise wrong_type("token_ids", "a sequence of ids or a torch.Tensor", token_ids)
     tokens = []
     for row, token in enumerate(token_ids):
-        try:
-            tokens.append(operator.index(token))
-        except TypeError:
+        number = whole_number(token)
+        if number is None:
             kind = type(token).__name__
             error = ArgumentTypeError(
                 f"a token must be its id, a whole number, not {kind} ({quoted(token)})"
             )
-            raise of_row(error, row) from None
+            raise of_row(error, row)
+        tokens.append(number)
     return tokens

@@ -22,6 +22,7 @@ from vllm.v1.structured_output.backend_types import (
 from vllm.v1.structured_output.utils import grammar_is_likely_lark
 
 from tokfold import _json
+from tokfold._checks import whole_number
 from tokfold._serving import (
     Conversation,
     Passed,
@@ -231,7 +232,7 @@ class TokfoldBackend(StructuredOutputBackend):
 
 def end_in_time(request: Any) -> None:  # noqa: ANN401 - vllm.v1.request.Request
     """Tell the grammar of a request its ``max_tokens``: now, or when it is compiled."""
-    if not isinstance(request.sampling_params.max_tokens, int):
+    if whole_number(request.sampling_params.max_tokens) is None:
         return
     held = request.structured_output_request
     made = getattr(held, "_grammar", None) or getattr(held, "grammar", None)

@@ -131,8 +131,8 @@ class BatchGrammarMatcher:
         Raises:
             RuntimeError: not as many numbers as matchers, or more steps than were taken.
         """
-        if isinstance(num_tokens, int):
-            num_tokens = [num_tokens] * len(matchers)
+        if isinstance(num_tokens, int | np.integer):
+            num_tokens = [int(num_tokens)] * len(matchers)
         _same_size("num_tokens", num_tokens, matchers)
         for matcher, steps in zip(matchers, num_tokens, strict=True):
             matcher.rollback(steps)

@@ -592,7 +592,7 @@ def _forced_text(matcher: xgr.GrammarMatcher) -> bytes:
 def _checked_stops(override: int | list[int] | None, size: int) -> list[int] | None:
     if override is None:
         return None
-    given = [override] if isinstance(override, int) else override
+    given = [override] if isinstance(override, int | np.integer) else override
     stops = [int(operator.index(token)) for token in given]  # of True the index is True
     if not stops:
         raise RuntimeError("The override_stop_tokens should not be empty")
