@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import operator
 from collections.abc import Iterable, Sequence, Sized
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from tokfold._quoting import named, quoted
 from tokfold.errors import (
@@ -88,6 +88,11 @@ def _items(name: str, wanted: str, values: Any) -> list[Any]:  # noqa: ANN401
     return list(values)
 
 
+def is_one_of(value: object, texts: Iterable[str]) -> TypeGuard[str]:
+    """Whether a value is one of some texts; what is no text is none, however it compares."""
+    return isinstance(value, str) and value in texts
+
+
 def utf8_of(text: str) -> bytes | None:
     """The UTF-8 of a text; None of one with a lone surrogate, which has none."""
     if not isinstance(text, str):
@@ -102,7 +107,7 @@ def checked_tokens(token_ids: Any, vocabulary: Sized) -> list[int]:  # noqa: ANN
     """The ids of tokens, each as :func:`checked_token`."""
     listed = _items("token_ids", "a list of ids", token_ids)
     are_ints = set(map(type, listed)) == {int}  # as in most calls
-    if are_ints and 0 <= min(listed) and max(listed) < len(vocabulary):
+    if are_ints and min(listed) >= 0 and max(listed) < len(vocabulary):
         return listed
     return [checked_token(token_id, vocabulary) for token_id in listed]
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 import numpy as np
 import numpy.typing as npt
 
+from tokfold._checks import checked_count, is_one_of, wrong_type
 from tokfold._protocols import BatchMatcher, ByteReader, RowMatcher, is_matcher
 from tokfold._quoting import quoted
 from tokfold._token_checks import unwritable
@@ -87,6 +88,19 @@ def _store(compiled: object) -> MaskStore | None:
     return compiled if isinstance(compiled, MaskStore) else None
 
 
+def checked_beginning(
+    max_tokens: int | None, prefix: str, prefer_end: int
+) -> tuple[int | None, str, int]:
+    """What :func:`begin` is given beside a grammar, if it can be kept."""
+    if not isinstance(prefix, str):
+        raise wrong_type("prefix", "a str", prefix)
+    most = None if max_tokens is None else checked_count(max_tokens, "max_tokens")
+    last = checked_count(prefer_end, "prefer_end")
+    if last and most is None:
+        raise ValueError(NO_BUDGET)
+    return most, prefix, last
+
+
 def begin(
     compiled: AnyCompiled, max_tokens: int | None = None, prefix: str = "", prefer_end: int = 0
 ) -> RowMatcher:
@@ -94,10 +108,6 @@ def begin(
 
     Where nothing can end the text, an empty mask is an error: a model cannot choose of it.
     """
-    if not isinstance(prefix, str):
-        raise ArgumentTypeError(f"prefix must be a str, not {type(prefix).__name__}")
-    if prefer_end and max_tokens is None:
-        raise ValueError(NO_BUDGET)
     is_counted = isinstance(compiled, CompiledGrammar)
     is_later = bool(prefix) and is_counted
     matcher = _begin(compiled, *((None, 0) if is_later else (max_tokens, prefer_end)))
@@ -205,7 +215,7 @@ def check_width(width: int, size: int) -> None:
 
 def checked_on_error(on_error: OnError, stops: tuple[int, ...]) -> OnError:
     """The option, if it is one and can be kept."""
-    if on_error not in get_args(OnError):
+    if not is_one_of(on_error, get_args(OnError)):
         raise ValueError(
             f"on_error must be 'raise', 'end' or 'unconstrained', not {quoted(on_error)}"
         )
@@ -270,7 +280,8 @@ class Sequence:
         prefix: str = "",
         prefer_end: int = 0,
     ) -> None:
-        self._compiled, self._beginning = compiled, (max_tokens, prefix, prefer_end)
+        self._compiled = compiled
+        self._beginning = checked_beginning(max_tokens, prefix, prefer_end)
         if self._beginning != (None, "", 0):
             begin(compiled, *self._beginning)  # refuses now what the first call would
         self._on_error = on_error

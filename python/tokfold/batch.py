@@ -19,6 +19,7 @@ from tokfold import _core
 from tokfold._checks import (
     bitmask_error,
     check_number,
+    is_one_of,
     of_row,
     shared,
     whole_numbers,
@@ -136,7 +137,7 @@ def _filled(
     ended: Ended,
 ) -> npt.NDArray[np.bool_]:
     _check_many(matchers)
-    if ended not in get_args(Ended):
+    if not is_one_of(ended, get_args(Ended)):
         raise ValueError(f"ended must be 'stop', 'leave' or 'raise', not {quoted(ended)}")
     tensor = shared(bitmask)
     bitmask = bitmask if tensor is None else tensor
@@ -204,7 +205,7 @@ def accept_token_batch(
         >>> tokfold.accept_token_batch(matchers, [0, 1, 0]).tolist()
         [True, False, True]
     """
-    if ended not in ("leave", "raise"):
+    if not is_one_of(ended, ("leave", "raise")):
         raise ValueError(f"ended must be 'leave' or 'raise', not {quoted(ended)}")
     _check_many(matchers)
     ids = whole_numbers("token_ids", token_ids)

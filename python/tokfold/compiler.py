@@ -20,7 +20,7 @@ from tokfold import _core, _json
 from tokfold._admission import CompileQueue, Ticket, default_slots
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder, usable_folder
-from tokfold._checks import check_number, wrong_type
+from tokfold._checks import check_number, is_one_of, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, kind_of
@@ -228,7 +228,7 @@ class GrammarCompiler(metaclass=Named):
             ArtifactError: ``cache_dir`` is a file.
         """
         check_folder(cache_dir)
-        if classes not in _CLASSES:
+        if not is_one_of(classes, _CLASSES):
             raise ValueError(f'classes must be "auto", "now" or "never", not {quoted(classes)}')
         if not isinstance(seed, bool):
             raise wrong_type("seed", "True or False", seed)
@@ -332,7 +332,7 @@ class GrammarCompiler(metaclass=Named):
             source: its argument.
             **options: its options.
         """
-        if kind not in _KINDS:
+        if not is_one_of(kind, _KINDS):
             raise ValueError(f"kind must be one of {', '.join(_KINDS)}, not {quoted(kind)}")
         client: Future[CompiledGrammar] = Future()
         try:

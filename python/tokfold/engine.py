@@ -14,7 +14,7 @@ import numpy as np
 
 from tokfold import _core, _parts
 from tokfold._background import WARM_STATES, Background
-from tokfold._checks import check_number, wrong_type
+from tokfold._checks import check_number, is_one_of, wrong_type
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
 from tokfold._source_kinds import Source, grammar_of, kind_of
@@ -360,7 +360,7 @@ def compile(
     kind = kind_of(source)
     check_vocabulary(vocabulary)
     check_limits(limits)
-    if not isinstance(classes, TokenClasses) and classes not in ("auto", "now", "never"):
+    if not isinstance(classes, TokenClasses) and not is_one_of(classes, ("auto", "now", "never")):
         raise ValueError(
             f'classes must be "auto", "now", "never" or TokenClasses, not {quoted(classes)}'
         )

@@ -16,7 +16,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, cast
 
-from tokfold._checks import missing_file, wrong_type
+from tokfold._checks import is_one_of, missing_file, wrong_type
 from tokfold._lazy import lazy
 from tokfold._names import Named, missing, with_our_options
 from tokfold._quoting import quoted
@@ -113,7 +113,7 @@ class Grammar(Built, metaclass=Named):
         if not isinstance(root, str):
             raise wrong_type("root", "a str, the name of a rule", root)
         check_limits(limits)
-        if lookahead not in ("exact", "implied"):
+        if not is_one_of(lookahead, ("exact", "implied")):
             raise ValueError(f"lookahead must be 'exact' or 'implied', not {quoted(lookahead)}")
         if vocabulary is not None:
             _check_vocabulary(vocabulary)
@@ -336,7 +336,7 @@ class Grammar(Built, metaclass=Named):
             )
         if not isinstance(pattern, str):
             raise wrong_type("a pattern", "a str", pattern)
-        if dialect not in ("ecma", "python", "rust"):
+        if not is_one_of(dialect, ("ecma", "python", "rust")):
             raise ValueError(f"dialect must be 'ecma', 'python' or 'rust', not {quoted(dialect)}")
         if not isinstance(flags, str) or not set(flags) <= set("ims"):
             raise ValueError(f"flags must be letters of 'ims', not {quoted(flags)}")
@@ -595,7 +595,7 @@ class Grammar(Built, metaclass=Named):
         if not isinstance(start, str):
             raise wrong_type("start", "a str, the name of a rule", start)
         check_limits(limits)
-        if dialect not in ("rust", "python"):
+        if not is_one_of(dialect, ("rust", "python")):
             raise ValueError(f"dialect must be 'rust' or 'python', not {quoted(dialect)}")
         if named is not None and not isinstance(named, Mapping):
             raise wrong_type("named", "a mapping of names to Lark text or grammars", named)

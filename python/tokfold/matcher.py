@@ -164,10 +164,10 @@ class Matcher(metaclass=Named):
 
     def _limit_tokens(self, max_tokens: int | None, prefer_end: int) -> None:
         """The budget of the text, from its first step on."""
+        last = checked_count(prefer_end, "prefer_end")
         if max_tokens is not None:
-            most = checked_count(max_tokens, "max_tokens")
-            self._core.limit_tokens(most, checked_count(prefer_end, "prefer_end"))
-        elif prefer_end:
+            self._core.limit_tokens(checked_count(max_tokens, "max_tokens"), last)
+        elif last:
             raise ValueError(NO_BUDGET)
 
     def fill_bitmask(
@@ -726,11 +726,11 @@ class Matcher(metaclass=Named):
 
     def _allow_tokens(self, left: int | None, prefer_end: int | None = None) -> None:
         """Allow so many tokens more, or any number. Errors as for ``max_tokens``."""
-        last = self._core.prefer_end() if prefer_end is None else prefer_end
+        last = self._core.prefer_end() if prefer_end is None else min(prefer_end, ANY_NUMBER)
         self._core.limit_tokens(ANY_NUMBER, last)
         if left is not None:
             read = ANY_NUMBER - (self._core.tokens_left() or 0)
-            self._core.limit_tokens(read + left, last)
+            self._core.limit_tokens(min(read + left, ANY_NUMBER), last)
 
     def _tokens_to_end(self, enough: int = 0) -> int | None:
         """The fewest tokens that end the text, the stop token counted, or ``enough`` if these do.

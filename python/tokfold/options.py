@@ -8,7 +8,7 @@ from typing import Literal
 
 from tokfold._background import DEFAULT_MILLISECONDS
 from tokfold._cache import check_folder
-from tokfold._checks import check_number
+from tokfold._checks import check_number, is_one_of
 from tokfold._names import with_our_fields
 from tokfold._quoting import quoted
 from tokfold.classes import ProgressCallback
@@ -76,11 +76,12 @@ class CompileOptions:
                 "progress must be True, False, None or a function of what is done and the whole, "
                 f"not {quoted(self.progress)}"
             )
-        if self.engine not in ("auto", "stack", "chart"):
+        if not is_one_of(self.engine, ("auto", "stack", "chart")):
             raise ValueError(
                 f'engine must be "auto", "stack" or "chart", not {quoted(self.engine)}'
             )
-        if not (self.pool is None or self.pool == "vocabulary" or isinstance(self.pool, MaskPool)):
+        is_known = isinstance(self.pool, MaskPool | None) or is_one_of(self.pool, ("vocabulary",))
+        if not is_known:
             raise TypeError(
                 f'pool must be a MaskPool, "vocabulary" or None, not {quoted(self.pool)}'
             )

@@ -34,7 +34,7 @@ from typing import Any, Literal, TypeAlias, cast
 import numpy as np
 import numpy.typing as npt
 
-from tokfold._checks import of_row, whole_number, wrong_type
+from tokfold._checks import is_one_of, of_row, whole_number, wrong_type
 from tokfold._extras import require
 from tokfold._quoting import quoted
 
@@ -50,6 +50,7 @@ from tokfold._history import (  # noqa: E402
     OnError,
     begin,
     check_width,
+    checked_beginning,
     checked_on_error,
     is_failure,
     report,
@@ -436,7 +437,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         prefer_end: int = 0,
         prefix: str = "",
     ) -> None:
-        if dead_rows not in ("raise", "leave"):
+        if not is_one_of(dead_rows, ("raise", "leave")):
             raise ValueError(f"dead_rows must be 'raise' or 'leave', not {quoted(dead_rows)}")
         given: Any = compiled_grammar
         if isinstance(given, Mapping | str | bytes):
@@ -456,7 +457,7 @@ class GrammarLogitsProcessor(transformers.LogitsProcessor):
         for stops in self._stops:
             checked_on_error(on_error, stops)
         self._on_error: OnError = on_error
-        self._beginning = max_tokens, prefix, prefer_end
+        self._beginning = checked_beginning(max_tokens, prefix, prefer_end)
         if self._beginning != (None, "", 0):
             for grammar in grammars:
                 begin(grammar, *self._beginning)  # refuses now what the first call would

@@ -8,8 +8,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tokfold
+from tokfold._history import Sequence, checked_on_error
 from tokfold._quoting import MOST, quoted
 from tokfold._serving.settings import Settings
 
@@ -55,6 +57,8 @@ HOSTILE = {
     "many digits": 10**10_000,
     "few": -(10**10_000),
     "bytes": b"\xff" * 1_000_000,
+    "an array": np.arange(3),
+    "an empty array": np.zeros(0),
     "one that raises": Raising(),
     "one inside that raises": [Raising()],
     "one that is odd": Odd(),
@@ -79,12 +83,21 @@ DOORS: dict[str, Callable[[Any], object]] = {
     "separators": lambda value: tokfold.Grammar.from_json_schema({}, separators=[value, value]),
     "indent": lambda value: tokfold.Grammar.from_json_schema({}, indent=value),
     "formats": lambda value: tokfold.Grammar.from_json_schema({}, formats={"a": [value]}),
-    "stops": lambda value: tokfold.Vocabulary([b"a"], value),
+    "stops": lambda value: tokfold.Vocabulary(
+        [b"a"], [value] if value is HOSTILE["an empty array"] else value
+    ),
     "a stop": lambda value: tokfold.Vocabulary([b"a"], [value]),
     "size": lambda value: tokfold.Vocabulary([b"a"], [], size=value),
+    "ended of tokens": lambda value: tokfold.accept_token_batch([], [], ended=value),
+    "on_error": lambda value: checked_on_error(value, (2,)),
+    "a prefix": lambda value: Sequence(COMPILED, prefix=[value]),
+    "prefer_end alone": lambda value: tokfold.Matcher(COMPILED, prefer_end=[value]),
+    "prefer_end of a sequence": lambda value: Sequence(COMPILED, prefer_end=[value]),
+    "max_tokens of a sequence": lambda value: Sequence(COMPILED, max_tokens=[value]),
+    "Lark": lambda value: tokfold.Grammar.from_lark('start: "a"', dialect=value),
     "ended": lambda value: tokfold.fill_bitmask_batch([], None, ended=value),
     "threads": lambda value: tokfold.fill_bitmask_batch(
-        [], tokfold.allocate_bitmask(1, 3), threads=value if value != 10**10_000 else -value
+        [], tokfold.allocate_bitmask(1, 3), threads=-1 if value is HOSTILE["many digits"] else value
     ),
     "rows": lambda value: tokfold.fill_bitmask_batch(
         [tokfold.Matcher(COMPILED)], tokfold.allocate_bitmask(1, 3), [value]
@@ -98,7 +111,7 @@ DOORS: dict[str, Callable[[Any], object]] = {
     "max_tokens": lambda value: tokfold.Matcher(COMPILED, max_tokens=[value]),
     "batch": lambda value: tokfold.allocate_bitmask([value], 1),
     "fewest": lambda value: tokfold.allocate_bitmask(-1, value),
-    "a setting": lambda value: Settings.from_environment({"TOKFOLD_CLASSES": value}),
+    "a setting": lambda value: Settings.from_environment({"TOKFOLD_CLASSES": [value]}),
 }
 
 
@@ -127,6 +140,7 @@ def test_messages_are_short(door, name) -> None:
     said = str(refusal.value)
     assert len(said) <= LONGEST
     assert said.encode()
+    assert "truth value of an" not in said
     assert door == "schema" or "limit (4300 digits)" not in said
 
 

@@ -431,3 +431,20 @@ class TestBudget:
             assert each.tokens_left == 8
         each.tokens_in_doubt, each.max_tokens = 3, None
         assert OPEN in self.row(each)
+
+
+@pytest.mark.parametrize("max_tokens", [2**32 - 1, 2**32, 2**40, 2**80])
+@pytest.mark.parametrize("prefer_end", [0, 2**32, 2**63 - 1])
+def test_a_budget_of_more_than_can_be_counted(max_tokens, prefer_end) -> None:
+    """It is as good as none: nothing raises where a server could not go on."""
+    each = conversation()
+    each.max_tokens, each.prefer_end = max_tokens, prefer_end
+    bitmask = np.zeros((1, WORDS), dtype=np.int32)
+    for token in (A, A, ord("1")):
+        assert each.valid_prefix([token]) == 1
+        each.fill(bitmask, 0)
+        assert token in allowed(bitmask[0])
+        assert each.accept([token])
+    each.fill(bitmask, 0)
+    assert allowed(bitmask[0]) == [STOP]
+    assert each.failure is None

@@ -547,6 +547,13 @@ class TestValidation:
         ):
             verify(make_params(choice=given)[0])
 
+    @pytest.mark.parametrize("text", ["[" * 100_000, '{"a": ' * 100_000, '["\\u0000"]'])
+    def test_choices_as_text_that_nobody_can_read(self, backend, text) -> None:
+        with pytest.raises(VLLMValidationError, match=r"list of choices (is nested|holds NUL)"):
+            check_request(make_params(choice=text)[1])
+        with pytest.raises(ValueError, match=r"list of choices (is nested|holds NUL)"):
+            backend.compile_grammar(StructuredOutputOptions.CHOICE, text)
+
     def test_a_tag_that_takes_long_is_the_engines_to_read(self, monkeypatch) -> None:
         monkeypatch.setattr(backend_module, "_passed", Passed())
         monkeypatch.setattr(

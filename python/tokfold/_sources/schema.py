@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any
 
 from tokfold import _core
-from tokfold._checks import whole_number, wrong_type
+from tokfold._checks import is_one_of, whole_number, wrong_type
 from tokfold._extras import require
 from tokfold._quoting import quoted
 from tokfold._schema_records import RuleOrigin, SchemaNote, SchemaPlace, SchemaReason
@@ -216,7 +216,7 @@ def _own_formats(formats: object) -> list[tuple[str, str]]:
 
 
 def _check(name: str, value: object, *values: str, more: str = "") -> None:
-    if value not in values:
+    if not is_one_of(value, values):
         allowed = " or ".join(map(repr, values))
         raise ValueError(f"{name} must be {allowed}{more}, not {quoted(value)}")
 

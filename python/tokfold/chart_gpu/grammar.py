@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from tokfold._checks import is_one_of
 from tokfold._quoting import quoted
 from tokfold.chart_gpu.binary import BinaryGrammar
 from tokfold.chart_gpu.device import chosen_device
@@ -59,7 +60,7 @@ class DeviceGrammar:
             UnsupportedGrammarError, LimitExceededError: as :meth:`BinaryGrammar.of`, and
                 :class:`TerminalLexer` over terminals.
         """
-        if alphabet not in ("bytes", "terminals"):
+        if not is_one_of(alphabet, ("bytes", "terminals")):
             raise ValueError(f'alphabet must be "bytes" or "terminals", not {quoted(alphabet)}')
         chosen = chosen_device(device)
         self.grammar = grammar

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import torch
 
+from tokfold._checks import is_one_of
 from tokfold._quoting import quoted
 from tokfold.chart_gpu import cuda
 from tokfold.chart_gpu.tables import Tables
@@ -103,7 +104,7 @@ def launches_for(
         LimitExceededError: ``"cuda"``, and places in the memory of a block pass 31 bits.
         ValueError: another name.
     """
-    if kernel not in get_args(KernelName):
+    if not is_one_of(kernel, get_args(KernelName)):
         raise ValueError(f'kernel must be "auto", "cuda" or "triton", not {quoted(kernel)}')
     size = (tables, rows, nodes, width, ahead, limits)
     if kernel == "triton" or (kernel == "auto" and tables.device.type != "cuda"):

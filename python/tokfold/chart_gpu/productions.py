@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
 from tokfold import _core
+from tokfold._checks import is_one_of
 from tokfold._quoting import quoted
 from tokfold._utf8 import utf8_sequences
 from tokfold.chart_gpu.letters import Alphabet, AlphabetName, byte_sets
@@ -128,7 +129,7 @@ def read_productions(
     """The productions of a grammar."""
     if not isinstance(grammar, Grammar):
         raise TypeError(f"grammar must be a tokfold.Grammar, not {type(grammar).__name__}")
-    if alphabet not in get_args(AlphabetName):
+    if not is_one_of(alphabet, get_args(AlphabetName)):
         names = ", ".join(f'"{name}"' for name in get_args(AlphabetName))
         raise ValueError(f"alphabet must be one of {names}, not {quoted(alphabet)}")
     rules, flat, places, root = _core.read_arena(grammar._as_rules._core)

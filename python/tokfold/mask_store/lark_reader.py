@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tokfold._checks import wrong_type
+from tokfold._checks import is_one_of, wrong_type
 from tokfold._extras import require
 from tokfold._quoting import quoted
 from tokfold.mask_store.errors import LarkGrammarError
@@ -104,7 +104,7 @@ def read_lark(
         MissingExtraError: the package ``lark`` is not installed.
     """
     lark = require("lark", "lark", "a mask store of a Lark grammar")
-    if lexer not in ("basic", "contextual"):
+    if not is_one_of(lexer, ("basic", "contextual")):
         raise LarkGrammarError(
             f"{quoted(lexer)} is no lexer that a mask store can be made for: "
             "pass 'contextual' or 'basic' (the dynamic lexers need Earley)"

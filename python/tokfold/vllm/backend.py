@@ -204,7 +204,7 @@ class TokfoldBackend(StructuredOutputBackend):
         if request_type == options.REGEX:
             return text.compile_regex(checked(spec, "regex"))
         if request_type == options.CHOICE:
-            return text.compile_grammar(choices(_json.loads(spec)))
+            return text.compile_grammar(choices(_listed(spec)))
         if request_type == options.GRAMMAR:
             checked(spec, "grammar")
             # In Lark's grammars tokens have names, special ones too.
@@ -299,7 +299,7 @@ def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
     if params.regex is not None:
         return "regex", checked(params.regex, "regex")
     if params.choice is not None:
-        texts = _json.loads(params.choice) if isinstance(params.choice, str) else params.choice
+        texts = _listed(params.choice) if isinstance(params.choice, str) else params.choice
         return "grammar", choices([*texts] if isinstance(texts, tuple) else texts)
     if params.grammar is not None:
         text = checked(params.grammar, "grammar")
@@ -307,6 +307,10 @@ def _asked(params: Any) -> tuple[str, str]:  # noqa: ANN401
     if params.structural_tag is not None:
         return "structural_tag", checked(params.structural_tag, "structural tag", is_json=True)
     raise ValueError("nothing is asked for")
+
+
+def _listed(text: str) -> object:
+    return _json.loads(checked(text, "list of choices", is_json=True))
 
 
 def _read(kind: str, text: str, limits: Limits) -> None:
