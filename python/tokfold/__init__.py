@@ -9,7 +9,9 @@ What is public:
 
 - ``grammar``, ``vocabulary``, ``engine``, ``matcher``, ``batch``, ``bitmask``, ``classes``,
   ``pool``: from a grammar to masks
-- ``prompt``, ``state``, ``explanation``, ``recognition``: more of a text
+- ``prompt``: where a text begins within the last token; ``state``: a text that is kept;
+  ``recognition``: where a text leaves a language and what could come there; ``explanation``: why a
+  matcher refuses a token
 - ``compiler``: many grammars; ``options``, ``limits``, ``interrupt``, ``errors``: for all of these
 - ``structural_tags``: what models of a family write; ``xgrammar``: masks of XGrammar over classes
 - ``torch``, ``transformers``, ``mlx``, ``llama_cpp``, ``vllm``, ``sglang``: in loops and servers

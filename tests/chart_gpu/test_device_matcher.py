@@ -22,7 +22,7 @@ from strategies.engine import compiled_with  # noqa: E402
 from strategies.profiles import CASES  # noqa: E402
 from tokfold import Matcher  # noqa: E402
 from tokfold._history import begin, stop_token_ids, vocab_size  # noqa: E402
-from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, charts, memory, text  # noqa: E402
+from tokfold.chart_gpu import DeviceGrammar, DeviceMatcher, charts, text, transfers  # noqa: E402
 
 pytestmark = needs_device
 TOKENS = [b"a", b"b", b"c", b"ab", b"abc", b"x", b"", b"ca", b"bb", b"</s>", b"<s>", b"cab", b"a"]
@@ -150,7 +150,7 @@ def test_terminals_through_the_same_door():
 
 
 def test_more_lexer_states_than_trees_are_kept(monkeypatch):
-    monkeypatch.setattr(memory, "MOST_MASKS", 2)
+    monkeypatch.setattr(transfers, "MOST_MASKS", 2)
     grammar = tokfold.Grammar.from_ebnf('root ::= "begin" ("," " "? "xyz")* "end"')
     vocabulary = tokfold.Vocabulary([b"b", b"beg", b"in", b",", b" x", b", xyz,", b"xyzend", b"nd"])
     compiled = tokfold.compile(grammar, vocabulary, classes="never")
@@ -357,9 +357,9 @@ def test_letters_are_read_in_the_graph_of_a_mask(monkeypatch):
     """By kernels in CUDA: letters of any number, also none, in one launch with the mask."""
     module = on_cpu(monkeypatch)
     monkeypatch.setattr(text, "Charts", functools.partial(charts.Charts, kernel="cuda"))
-    monkeypatch.setattr(memory.TextMemory, "_has_graphs", True)
-    monkeypatch.setattr(memory.TextMemory, "_captured", launched_again)
-    for module_of_it in (memory, text):
+    monkeypatch.setattr(transfers.TextMemory, "_has_graphs", True)
+    monkeypatch.setattr(transfers.TextMemory, "_captured", launched_again)
+    for module_of_it in (text, transfers):
         monkeypatch.setattr(module_of_it, "AT_ONCE", 4)
     first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
     random, alone = Random(5), 0
@@ -402,8 +402,8 @@ def test_a_token_of_the_last_mask_is_read_without_a_look(monkeypatch):
     """One report for a token and its mask; none for a token that the mask has not."""
     first, second = pair_of(tokfold.Grammar.from_ebnf(STACKS), "now")
     looks = []
-    original = memory.TextMemory._reported
-    monkeypatch.setattr(memory.TextMemory, "_reported", lambda m: looks.append(m) or original(m))
+    original = transfers.TextMemory._reported
+    monkeypatch.setattr(transfers.TextMemory, "_reported", lambda m: looks.append(m) or original(m))
     first.device_bitmask()
     for token in (1, 0, 2, 4, 5, 7, 6, 10, 3):
         looks.clear()
@@ -432,14 +432,14 @@ def test_a_call_that_is_interrupted_changes_nothing(monkeypatch):
         def interrupted(_: object) -> None:
             raise KeyboardInterrupt
 
-        patch.setattr(memory.TextMemory, "_reported", interrupted)
+        patch.setattr(transfers.TextMemory, "_reported", interrupted)
         with pytest.raises(KeyboardInterrupt):
             first.accept_bytes(b"a")
     assert answers(first) == answers(second)
     for matcher in (first, second):
         assert matcher.accept_token(1)
     with monkeypatch.context() as patch:
-        patch.setattr(memory.TextMemory, "_has_read", interrupted)  # after the launches
+        patch.setattr(transfers.TextMemory, "_has_read", interrupted)  # after the launches
         with pytest.raises(KeyboardInterrupt):
             first.device_bitmask()
     assert answers(first) == answers(second)

@@ -18,10 +18,12 @@ torch and Triton.
 - ``productions``, ``reduction``, ``binary``: from a grammar to rules of two symbols
 - ``reading``, ``letters``, ``lexer``: bytes as letters, one by one or as terminals
 - ``tree``, ``sequences``: the tokens of a vocabulary as a tree of letters
-- ``tables``, ``charts``, ``masks``: the grammar, the texts and their token masks on a device
+- ``tables``, ``charts``, ``masks``: the grammar, the texts and their token masks on a device;
+  ``charts`` allocates
 - ``launches``: which kernels run: ``cuda`` (``chart.cu``, compiled at run time) or ``kernels`` and
   ``tree_kernels`` (Triton)
-- ``grammar``, ``matcher``, ``text``, ``memory``: one text with the interface of a matcher
+- ``grammar``, ``matcher``, ``text``: one text with the interface of a matcher; ``transfers``: what
+  it copies to the device and back
 - ``device``: which device there is
 """
 

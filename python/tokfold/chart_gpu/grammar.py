@@ -17,7 +17,7 @@ from tokfold.grammar import Grammar
 from tokfold.limits import DEFAULT_LIMITS, Limits
 
 if TYPE_CHECKING:
-    from tokfold.chart_gpu.memory import TextMemory
+    from tokfold.chart_gpu.transfers import TextMemory
 
 __all__ = ["DeviceGrammar"]
 

@@ -9,8 +9,8 @@ import torch
 from tokfold.chart_gpu.charts import Charts
 from tokfold.chart_gpu.device import on_device
 from tokfold.chart_gpu.grammar import DeviceGrammar
-from tokfold.chart_gpu.memory import AT_ONCE, Report, TextMemory, idle_one
 from tokfold.chart_gpu.reading import Words
+from tokfold.chart_gpu.transfers import AT_ONCE, Report, TextMemory, idle_one
 from tokfold.chart_gpu.tree import TokenTree
 from tokfold.classes import TokenClasses
 from tokfold.errors import TokfoldError

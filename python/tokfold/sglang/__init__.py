@@ -12,7 +12,8 @@ your own call it before the server's arguments are made::
 See ``docs/serving.md``. Made for SGLang 0.5.23.
 
 - ``backend``: the classes that SGLang calls, which check and compile its requests;
-  ``with_reasoning`` there leaves the text before the end of the reasoning free
+  ``with_reasoning`` there leaves the text before the end of the reasoning free. Jump-forward is
+  there too, over ``forced_text`` of ``tokfold._serving.conversation``
 """
 
 from __future__ import annotations

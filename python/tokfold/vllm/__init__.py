@@ -17,7 +17,8 @@ request, which takes the place of vLLM's own where tokfold is the backend, and
 ``docs/serving.md``. Made for vLLM 0.33.
 
 - ``hooks``: the two wrappers
-- ``backend``: the check of a request (``check_request``), and the classes that vLLM's engine calls
+- ``backend``: the check of a request (``check_request``), and the classes that vLLM's engine calls,
+  which count the tokens of the reasoning before a text
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@
 //! - `automaton`: what a macro means; `right_linear`: automata as rules; `counted`: automata that count, written out
 //! - `dispatch`: what `TagDispatch` means; `bounded`: rules of at most so many characters or tokens; `members`: members
 //!   in any order without their guards
-//! - `compose`: one grammar out of several
+//! - `compose`: one grammar out of several, with parts in the place of rules; unions, concatenations and repetitions are
+//!   written as such frames by `python/tokfold/_sources/operations.py`
 
 mod automaton;
 mod bounded;

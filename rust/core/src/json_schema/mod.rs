@@ -17,10 +17,10 @@
 //!   schemas apply others, and which branches are taken; `automata`: over members and items
 //! - `converter`: what is kept once, and how a schema is refused (`Converter::unsupported`); `reading`, `constants`,
 //!   `members`, `characters`, `one_of`: from schemas to formulas; `scalars`: formulas of strings and numbers as automata
-//! - `step`: what is left when a part is read; `edges`: split by conditions on that part; `order`: of
-//!   names; `alternatives`: branches of unions, each with an order of its own; `closed`: which members a closed object
-//!   may have
-//! - `objects`, `arrays`, `values`: the automata are made; `unique`, `sizes`, `cardinality`: arrays whose items are
+//! - `step`: what is left when a part is read, and which of `properties`, `patternProperties` and `additionalProperties`
+//!   hold for a member; `edges`: split by conditions on the value of that part; `order`: of names; `alternatives`:
+//!   branches of unions, each with an order of its own; `closed`: which members a closed object may have
+//! - `objects` (`objects/names`: names that patterns tell apart), `arrays`, `values`: the automata are made; `unique`, `sizes`, `cardinality`: arrays whose items are
 //!   unique, and how many values, texts and numbers there are; `emit`: the grammar
 //! - `unordered`: objects whose members stand in any order
 //! - `unsatisfiable`: why a schema has no value; `forbidden`: members that one schema lists and another forbids;

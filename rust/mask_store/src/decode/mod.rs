@@ -2,9 +2,10 @@
 //!
 //! Design: docs/design/mask-stores.md, "Decoding".
 //!
-//! - `decoder`: what texts share; `matcher`: one text; `interpretation`: a way in which it may be meant
+//! - `decoder`: what texts share; `matcher`: one text (`fill` makes its mask, of rows that `walks` looks up);
+//!   `interpretation`: a way in which it may be meant
 //! - `groups`, `row_tokens`, `token_sets`: rows and their tokens, ready to be asked for by a stack
-//! - `walks`: down the stack; `unions`: rows that a part of the stack has not decided yet
+//! - `walks`: down the stack, which rows are allowed (`allowed`); `unions`: rows that a part of the stack has not decided yet
 //! - `layout`, `columns`: newlines, as the post-lexer has them
 
 mod columns;

@@ -6,7 +6,8 @@
 //! - `fill`: masks of one text and of many; `drafts`: those of the nodes of a draft;
 //! - `in_time`: texts that end in time, and a shortest completion (`closing_tokens`), both over `crate::ending`;
 //!   `endings`: what the engine knows of them, `hint`: how far the end is;
-//! - `ahead`: what must come (`forced_bytes`, `forced_token`) and what could; `look`: what can be seen; `state`: states as values;
+//! - `ahead`: what must come (`forced_bytes`, `forced_token`), what could, and how much of a token can be read
+//!   (`readable`); `look`: what can be seen; `state`: states as values;
 //! - `repeats`: arrays whose items are unique; `stop_tokens`: which stop tokens may come.
 //!
 //! Design: docs/design/matcher.md.
