@@ -209,7 +209,7 @@ class Matcher(metaclass=Named):
             StopTokenWarning: the row is empty, since the text is complete and nothing can follow
                 it, and nothing can end it: the vocabulary has no stop token.
         """
-        if isinstance(row, bool):
+        if row is True or row is False:
             raise wrong_type("row", "a whole number", row)
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = core_of(interrupt)
@@ -264,7 +264,7 @@ class Matcher(metaclass=Named):
             TokenBudgetError, UnsupportedGrammarError: as :meth:`fill_bitmask`.
             LimitExceededError, CancelledError, TypeError, ValueError: as :meth:`fill_bitmask`.
         """
-        if isinstance(row, bool):
+        if row is True or row is False:
             raise wrong_type("row", "a whole number", row)
         left = None if tokens_left is None else checked_count(tokens_left, "tokens_left")
         ends = core_of(interrupt)
@@ -294,7 +294,7 @@ class Matcher(metaclass=Named):
             CancelledError: another thread called :meth:`cancel`, or cancelled ``interrupt``;
                 nothing has changed.
         """
-        if isinstance(token_id, bool):
+        if token_id is True or token_id is False:
             raise wrong_type("a token", "its id, a whole number", token_id)
         try:
             if interrupt is None:
