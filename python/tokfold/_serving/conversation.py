@@ -202,7 +202,7 @@ class Conversation:
                     fitting = min(words, bitmask.shape[1])
                     bitmask[row] = 0
                     bitmask[row, :fitting] = narrow[0, :fitting]
-                if bitmask[row].any():
+                if not _is_empty(bitmask, row):
                     return
                 raise unwritable(self.matcher)
             except TokfoldError as error:
@@ -281,6 +281,11 @@ class Conversation:
         return True
 
 
+def _is_empty(bitmask: npt.NDArray[np.int32], row: int) -> bool:
+    """Whether a row allows nothing; its first word is looked at first, of which most allow some."""
+    return not bitmask.item(row, 0) and not np.count_nonzero(bitmask[row])
+
+
 def _allow_some(row: npt.NDArray[np.int32], ids: Iterable[int]) -> None:
     """Allow tokens alone; the first one of the row where it has none of them."""
     allow_only(row, ids)
@@ -314,7 +319,7 @@ def fill_rows(
         for (each, row), result in zip(together, results, strict=True):
             if isinstance(result, BaseException):
                 each.fill_failed(bitmask, row, result)
-            elif not bitmask[row].any():
+            elif _is_empty(bitmask, row):
                 each.fill_failed(bitmask, row, unwritable(each.matcher))
     done = {row for _, row in together}
     for each, row in pairs:
