@@ -13,7 +13,7 @@ import tokfold
 from hypothesis import given
 from hypothesis import strategies as st
 from strategies.engine import allowed_tokens, compiled_with, mask_of, read_row
-from strategies.profiles import examples
+from strategies.profiles import CASES, examples
 from tokfold import Grammar, Matcher
 
 # More names than automata have states for, so that states are sets.
@@ -56,8 +56,10 @@ def schema_of(required: list[str], members: dict[str, list[str]]) -> dict[str, o
     return {"type": "object", "properties": properties, "required": required}
 
 
-def completions(prefix: str, required: list[str], members: dict[str, list[str]]) -> list[str]:
-    """What a completion may write behind a prefix of a text."""
+def completions(
+    prefix: str, required: list[str], members: dict[str, list[str]], most: int
+) -> list[str]:
+    """What a completion may write behind a prefix of a text of so many members at most."""
 
     def ends_of(behind: list[str], at_name: bool) -> list[str]:
         """All texts that follow a member, or come in the place of one."""
@@ -85,7 +87,8 @@ def completions(prefix: str, required: list[str], members: dict[str, list[str]])
                     continue
                 go_on(rest, opened, behind, after)
         elif place == "behind":
-            go_on(rest, ',"', behind, "name")
+            if len(behind) < most:
+                go_on(rest, ',"', behind, "name")
             if all(name in behind for name in required):
                 go_on(rest, "}", behind, "end")
         elif place == "name":
@@ -125,10 +128,12 @@ def fewest(texts: list[str], tokens: list[str]) -> int | None:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[dict[str, list[str]], list[str], list[str]]:
+def cases(draw: st.DrawFn) -> tuple[dict[str, list[str]], list[str], int, list[str]]:
     names = draw(st.permutations(list(MEMBERS)))
     members = {name: MEMBERS[name] for name in names}
     required = draw(st.lists(st.sampled_from(names), unique=True, max_size=5))
+    # Members are counted where none is required.
+    most = draw(st.integers(1, 5)) if not required else len(names)
     random = Random(draw(st.integers(0, 2**32)))
     tokens = set(LETTERS)
     for _ in range(draw(st.integers(0, 40))):
@@ -139,27 +144,29 @@ def cases(draw: st.DrawFn) -> tuple[dict[str, list[str]], list[str], list[str]]:
         tokens.add(text[start : start + random.randint(2, 9)])
     if draw(st.integers(0, 3)) == 0:
         tokens.discard(draw(st.sampled_from(LETTERS)))
-    return members, required, sorted(tokens)
+    return members, required, most, sorted(tokens)
 
 
 @given(cases(), st.integers(0, 2**32), st.sampled_from(["never", "auto"]))
 @examples(150)
 def test_members_in_any_order_end_in_time(
-    case: tuple[dict[str, list[str]], list[str], list[str]], seed: int, classes: str
+    case: tuple[dict[str, list[str]], list[str], int, list[str]], seed: int, classes: str
 ) -> None:
-    members, required, tokens = case
+    members, required, most, tokens = case
     vocabulary = tokfold.Vocabulary(
         [*(token.encode() for token in tokens), b"</s>"], stop_token_ids=[len(tokens)]
     )
-    grammar = Grammar.from_json_schema(
-        schema_of(required, members), key_order="any", separators=(",", ":")
-    )
+    schema = schema_of(required, members)
+    if most < len(members):
+        schema["maxProperties"] = most
+        CASES["ends: members in any order that are counted"] += 1
+    grammar = Grammar.from_json_schema(schema, key_order="any", separators=(",", ":"))
     compiled = compiled_with(grammar, vocabulary, classes=classes, check_tokens=False)
     random = Random(seed)
     matcher = Matcher(compiled)
     text = ""
     for _ in range(random.randint(1, 12)):
-        ends = completions(text, required, members)
+        ends = completions(text, required, members, most)
         needed = fewest(ends, tokens)
         shortest = matcher.shortest()
         assert shortest.tokens == needed, text
@@ -177,7 +184,7 @@ def test_members_in_any_order_end_in_time(
             assert fork.is_accepting
         plain = allowed_tokens(mask_of(matcher, len(vocabulary))[0])
         behind = {
-            token: fewest(completions(text + tokens[token], required, members), tokens)
+            token: fewest(completions(text + tokens[token], required, members, most), tokens)
             for token in plain
             if token != len(tokens)
         }
@@ -227,6 +234,17 @@ def test_unique_items_beside_members_in_any_order_have_their_own_reason() -> Non
     compiled = compiled_with(Grammar.from_json_schema(schema, key_order="any"), WALKED)
     with pytest.raises(tokfold.UnsupportedGrammarError, match="uniqueItems, and objects whose"):
         Matcher(compiled, max_tokens=100)
+
+
+def test_counted_members_take_no_more_work_than_they_have_states() -> None:
+    """2,500 states for 12 names of which 6 may come; each looked at for each was 80,000,000."""
+    names = {f"n{number}": ["1"] for number in range(12)}
+    schema = {**schema_of([], names), "maxProperties": 6}
+    compiled = compiled_with(Grammar.from_json_schema(schema, key_order="any"), WALKED)
+    assert Matcher(compiled, max_tokens=3).shortest().tokens == 2
+    limits = tokfold.Limits(max_mask_work=100_000)
+    compiled = compiled_with(compiled.grammar, WALKED, limits=limits)
+    assert Matcher(compiled, max_tokens=3).shortest().tokens == 2
 
 
 def test_sets_have_a_bound_of_bytes() -> None:

@@ -9,7 +9,7 @@ use super::strings::UNREACHABLE;
 use crate::budget::{Halt, Meter};
 use crate::network::{Call, ClassSet, Network};
 use crate::vocabulary::Trie;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -81,6 +81,7 @@ impl Letters {
     ) -> Result<(Vec<Vec<Waits>>, Vec<u32>), Halt> {
         let mut waiting: Vec<Vec<Waits>> = vec![Vec::new(); network.len()];
         let mut ends = Vec::new();
+        let mut waiters = FxHashSet::default();
         let orders = network.member_orders();
         for state in 0..network.len() as u32 {
             let rule = network.rule_of(state);
@@ -88,7 +89,11 @@ impl Letters {
                 let callees = network.calls(state);
                 meter.spend(1 + callees.len() as u64)?;
                 for call in callees.iter() {
-                    waiting[table_state(network, call.start) as usize].push(Waits::Members(rule));
+                    let callee = table_state(network, call.start);
+                    // All states of an object wait once: written-out counts of members are thousands of states.
+                    if waiters.insert((callee, rule)) {
+                        waiting[callee as usize].push(Waits::Members(rule));
+                    }
                 }
                 continue;
             }
