@@ -13,6 +13,7 @@ tokenizers = pytest.importorskip("tokenizers")
 import tokfold  # noqa: E402
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers  # noqa: E402
 from tokfold._loaders.byte_decoding import BYTE_LEVEL_ALPHABET  # noqa: E402
+from tokfold._loaders.normalizing import _normalized  # noqa: E402
 
 TEXTS = [
     "<TOOL>",
@@ -201,3 +202,17 @@ def test_a_deep_normalizer(tmp_path) -> None:
     (tmp_path / "tokenizer.json").write_text(text)
     read = tokfold.Vocabulary.from_file(tmp_path, stop_token_ids=[])
     assert read.token_bytes[tokenizer.token_to_id("ﬁ")].decode() == "ﬁ"
+
+
+@pytest.mark.parametrize("name", ["Lowercase", "NFC", "NFD", "NFKC", "NFKD", "StripAccents"])
+def test_characters_are_normalized_as_by_the_library_or_not_at_all(name) -> None:
+    """Tables of Unicode differ by version; each of these characters is another in some of them."""
+    normalize = NORMALIZERS[name].normalize_str
+    followed = 0
+    for code in (0x7FD, 0x1C89, 0x32FF, 0xA7CB, 0xA7F2, 0x11938, *range(0xA0, 0x30000, 7)):
+        if not 0xD800 <= code < 0xE000:
+            made = _normalized(f"x{chr(code)}Y", {"type": name})
+            followed += made is not None
+            assert made in (None, normalize(f"x{chr(code)}Y")), hex(code)
+    assert followed > 10_000
+    assert _normalized("\U0001f600", {"type": name}) == "\U0001f600"

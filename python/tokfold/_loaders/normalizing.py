@@ -22,6 +22,7 @@ _SPACES = (
     "\u2028\u2029\u202f\u205f\u3000"
 )
 """White space of Unicode; four control characters, which Python strips too, are none."""
+_OF_UNICODE = ("Lowercase", "NFC", "NFD", "NFKC", "NFKD", "StripAccents")
 _NMT: dict[int, str | None] = {
     **dict.fromkeys((*range(1, 9), 0x0B, *range(0x0E, 0x20), 0x7F, 0x8F, 0x9F)),
     **dict.fromkeys(map(ord, "\t\n\f\r\u1680\u200b\u200c\u200d\u200e\u200f\u2028\u2029"), " "),
@@ -46,8 +47,21 @@ def _steps(section: object, where: str) -> list[dict[str, Any]]:
     return steps
 
 
+def _is_settled(letter: str) -> bool:
+    """Whether all versions of Unicode say the same of a character: its letters, or none.
+
+    Python and each normalizer of the library have tables of different versions. A character that
+    came after 3.2 is settled where it is a symbol that stands for no others.
+    """
+    if unicodedata.ucd_3_2_0.category(letter) != "Cn":
+        return True
+    return unicodedata.category(letter) == "So" and not unicodedata.decomposition(letter)
+
+
 def _normalized(text: str, step: dict[str, Any]) -> str | None:
     """What a step makes of a text; None where that is not known here."""
+    if step.get("type") in _OF_UNICODE and not all(map(_is_settled, text)):
+        return None
     match step:
         case {"type": "Lowercase"}:
             return "".join(map(str.lower, text))  # one by one: no sigma at the end of a word
